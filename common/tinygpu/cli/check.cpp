@@ -114,10 +114,10 @@ std::string quoted(const std::string& word) {
   return out + "'";
 }
 
-/// One command that does what the run did.
 /// How this program was started, from this folder: "gen5", or "build/default/bin/gen5".
 std::string own_name() { return diagnosis::path_from(fs::current_path().string(), program_invocation_name); }
 
+/// One command that does what the run did.
 std::string repeating(const RunPlan& plan, const Settings& settings) {
   std::string out;
   for (const auto& [name, value] : settings) out += fmt::format("{}={} ", name, quoted(value));
@@ -218,6 +218,89 @@ int explain_order(const CheckOptions& o, const fs::path& folder, EndSignals& sig
   return 1;
 }
 
+/// What the runs came to.
+struct Checked {
+  diagnosis::Findings findings;
+  std::vector<std::string> failures;
+  std::optional<Run> failed;  // the first
+  uint64_t launches = 0;
+  double seconds = 0;
+  size_t done = 0;
+  bool depends = false;  // the exit code, on the order
+};
+
+Checked run_all(const CheckOptions& o, const std::vector<RunPlan>& plans, const fs::path& folder, EndSignals& signals) {
+  size_t width = 8;
+  for (const RunPlan& plan : plans) width = std::max(width, plan.name().size());
+  Checked c;
+  CheckRuns runs(folder, o.show_output, signals);
+  while (c.done < plans.size()) {  // told of in this order, however many run at once
+    Run& run = runs.run(plans, c.done++, o.jobs, c.findings);
+    c.launches += run.launches;
+    c.seconds += run.seconds;
+    fmt::print("  {:<{}} {:<12} {:>7.1f} s  {}, {}\n", run.plan.name(), width, run.end(), run.seconds,
+               plural(run.errors, "error"), plural(run.warnings, "warning"));
+    std::fflush(stdout);
+    if (!run.exited(0)) {
+      c.failures.push_back(fmt::format("{}: {}", run.plan.name(), run.end()));
+      if (!o.show_output && !run.errors) print_end_of(run.output);
+    }
+    c.depends |= run.status != runs.all()[0].status && run.plan.sizes == runs.all()[0].plan.sizes;
+    if (!run.errors && run.exited(0)) continue;
+    if (!c.failed) c.failed = run;
+    if (o.keep_going) continue;
+    runs.stop(c.done);
+    break;
+  }
+  return c;
+}
+
+void print_summary(const CheckOptions& o, const Checked& c, size_t plans, const fs::path& folder, EndSignals& signals) {
+  fmt::print("gen5 check: {} of {}: {}, {}{}", plural(c.done, "run"), o.command[0],
+             plural(c.findings.count(Severity::error), "error"), plural(c.findings.count(Severity::warning), "warning"),
+             c.failures.empty() ? "" : fmt::format("; {} failed", plural(c.failures.size(), "run")));
+  fmt::print("\n");
+  if (c.depends) fmt::print("The exit code depends on the order of completion.\n");
+  if (c.done < plans)
+    fmt::print("{} left out after the first that failed; --keep-going does them all.\n", plural(plans - c.done, "run"));
+  if (c.failed) fmt::print("To repeat it: {}\n", repeating(c.failed->plan, o.settings));
+  if (c.failed && c.failed->plan.order != "timed")
+    print_minimised(*c.failed, c.findings, folder, std::max(20.0, 2 * c.seconds), o.settings, signals);
+  if (!c.launches) fmt::print("No kernel was launched: nothing has been checked.\n");
+  fmt::print(
+      "What the program computes is compared by the program alone: gen5 check looks at exit codes and "
+      "diagnoses.\n");
+}
+
+/// Whether it could be written.
+bool write(const std::string& path, const std::string& text) {
+  std::ofstream out(path);
+  if ((out << text).flush()) return true;
+  fmt::print(stderr, "gen5: {} cannot be written\n", path);
+  return false;
+}
+
+std::string sarif_of(const CheckOptions& o, const Checked& c, const std::vector<RunPlan>& plans,
+                     const std::vector<TriedFix>& fixes, const std::string& folder) {
+  std::vector<std::string> names;
+  for (const RunPlan& plan : plans) names.push_back(plan.name());
+  std::vector<diagnosis::Finding> all;
+  for (const diagnosis::Finding& f : c.findings.all()) {
+    if (diagnosis::is_of_the_run(f.diagnosis)) continue;
+    all.push_back(f);
+    const auto fix = std::ranges::find(fixes, &f, &TriedFix::finding);
+    if (fix != fixes.end()) all.back().fix = fix->sources;
+  }
+  return diagnosis::sarif_of(all, {.command = fmt::format("{}", fmt::join(o.command, " ")),
+                                   .folder = folder,
+                                   .complete = c.failures.empty(),
+                                   .launches = c.launches,
+                                   .orders = names,
+                                   .failures = c.failures})
+             .dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
 int check(const CheckOptions& o) {
   prepare(o.command, o.settings);
   const std::string folder = fs::current_path().string();
@@ -231,68 +314,13 @@ int check(const CheckOptions& o) {
   }
   if (!o.explain_order.empty()) return explain_order(o, temporary.path(), signals);
   const std::vector<RunPlan> plans = plans_of(o);
-  size_t width = 8;
-  for (const RunPlan& plan : plans) width = std::max(width, plan.name().size());
-
-  diagnosis::Findings findings;
-  std::vector<std::string> failures;
-  std::optional<Run> failed;  // the first
-  uint64_t launches = 0;
-  double seconds = 0;
-  size_t done = 0;
-  bool depends = false;
-  {
-    CheckRuns runs(temporary.path(), o.show_output, signals);
-    while (done < plans.size()) {  // told of in this order, however many run at once
-      Run& run = runs.run(plans, done++, o.jobs, findings);
-      launches += run.launches;
-      seconds += run.seconds;
-      fmt::print("  {:<{}} {:<12} {:>7.1f} s  {}, {}\n", run.plan.name(), width, run.end(), run.seconds,
-                 plural(run.errors, "error"), plural(run.warnings, "warning"));
-      std::fflush(stdout);
-      if (!run.exited(0)) {
-        failures.push_back(fmt::format("{}: {}", run.plan.name(), run.end()));
-        if (!o.show_output && !run.errors) print_end_of(run.output);
-      }
-      depends |= run.status != runs.all()[0].status && run.plan.sizes == runs.all()[0].plan.sizes;
-      if (!run.errors && run.exited(0)) continue;
-      if (!failed) failed = run;
-      if (o.keep_going) continue;
-      runs.stop(done);
-      break;
-    }
-  }
+  Checked c = run_all(o, plans, temporary.path(), signals);
   fmt::print("\n");
-  print(findings, folder, done, o.notes);
-  print_coverage(findings, done);
-
-  const size_t errors = findings.count(Severity::error), warnings = findings.count(Severity::warning);
-  fmt::print("gen5 check: {} of {}: {}, {}{}", plural(done, "run"), o.command[0], plural(errors, "error"),
-             plural(warnings, "warning"),
-             failures.empty() ? "" : fmt::format("; {} failed", plural(failures.size(), "run")));
-  fmt::print("\n");
-  if (depends) fmt::print("The exit code depends on the order of completion.\n");
-  if (done < plans.size())
-    fmt::print("{} left out after the first that failed; --keep-going does them all.\n",
-               plural(plans.size() - done, "run"));
-  if (failed) fmt::print("To repeat it: {}\n", repeating(failed->plan, o.settings));
-  if (failed && failed->plan.order != "timed")
-    print_minimised(*failed, findings, temporary.path(), std::max(20.0, 2 * seconds), o.settings, signals);
-  if (!launches) {
-    failures.push_back("no kernel was launched");
-    fmt::print("No kernel was launched: nothing has been checked.\n");
-  }
-  fmt::print(
-      "What the program computes is compared by the program alone: gen5 check looks at exit codes and "
-      "diagnoses.\n");
-  int unwritten = 0;
-  const auto write = [&](const std::string& path, const std::string& text) {
-    if (path.empty()) return;
-    std::ofstream out(path);
-    if ((out << text).flush()) return;
-    fmt::print(stderr, "gen5: {} cannot be written\n", path);
-    unwritten = 1;
-  };
+  print(c.findings, folder, c.done, o.notes);
+  print_coverage(c.findings, c.done);
+  print_summary(o, c, plans.size(), temporary.path(), signals);
+  if (!c.launches) c.failures.push_back("no kernel was launched");
+  bool written = true;
   std::vector<TriedFix> fixes;
   if (!o.fix.empty()) {
     diagnosis::SourceFiles files(image::read_source);
@@ -300,31 +328,14 @@ int check(const CheckOptions& o) {
       return *std::ranges::find(plans, f.orders.front(), [](const RunPlan& p) { return p.name(); });
     };
     fmt::print("\n");
-    fixes = try_fixes(findings, temporary.path() / "fixes", plan_of, files, signals);
+    fixes = try_fixes(c.findings, temporary.path() / "fixes", plan_of, files, signals);
     print_fixes(fixes, folder);
     if (fixes.empty()) fmt::print("No fix is known for what was found.\n");
-    write(o.fix, diff_of(fixes, files, folder));
+    written &= write(o.fix, diff_of(fixes, files, folder));
   }
-  if (!o.sarif.empty()) {
-    std::vector<std::string> names;
-    for (const RunPlan& plan : plans) names.push_back(plan.name());
-    std::vector<diagnosis::Finding> all;
-    for (const diagnosis::Finding& f : findings.all()) {
-      if (diagnosis::is_of_the_run(f.diagnosis)) continue;
-      all.push_back(f);
-      const auto fix = std::ranges::find(fixes, &f, &TriedFix::finding);
-      if (fix != fixes.end()) all.back().fix = fix->sources;
-    }
-    write(o.sarif, diagnosis::sarif_of(all, {.command = fmt::format("{}", fmt::join(o.command, " ")),
-                                             .folder = folder,
-                                             .complete = failures.empty(),
-                                             .launches = launches,
-                                             .orders = names,
-                                             .failures = failures})
-                           .dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
-                       "\n");
-  }
-  return unwritten || errors || !failures.empty() || (o.werror && warnings);
+  if (!o.sarif.empty()) written &= write(o.sarif, sarif_of(o, c, plans, fixes, folder));
+  return !written || c.findings.count(Severity::error) || !c.failures.empty() ||
+         (o.werror && c.findings.count(Severity::warning));
 }
 
 }  // namespace

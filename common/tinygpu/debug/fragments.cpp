@@ -12,6 +12,7 @@
 #include "common/tinygpu/debug/cells.h"
 #include "common/tinygpu/debug/registers.h"
 #include "common/tinygpu/engines/tmem/access_shape.h"
+#include "common/tinygpu/engines/wgmma/element_format.h"
 #include "common/tinygpu/engines/wgmma/fragment.h"
 #include "common/tinygpu/machine/chip/cta.h"
 
@@ -49,21 +50,6 @@ std::string text_in(const std::string& format, uint32_t bits) {
   return fmt::format("{:#x}", bits);
 }
 
-/// Nothing of a type that has no text here.
-std::optional<Format> format_of(ptx::Type t) {
-  switch (t) {
-    case ptx::Type::f32: return Format::f32;
-    case ptx::Type::f16: return Format::f16;
-    case ptx::Type::bf16: return Format::bf16;
-    case ptx::Type::tf32: return Format::tf32;
-    case ptx::Type::e4m3: return Format::e4m3;
-    case ptx::Type::e5m2: return Format::e5m2;
-    case ptx::Type::s8: return Format::s8;
-    case ptx::Type::u8: return Format::u8;
-    default: return {};
-  }
-}
-
 Fragment accumulator(const ptx::Instruction& i) {
   Fragment f;
   const bool halves = i.type(0) == ptx::Type::f16;
@@ -79,7 +65,7 @@ Fragment accumulator(const ptx::Instruction& i) {
     const WgmmaCell c = wgmma_cell(halves, r, value, t);
     return std::pair(c.row, c.column);
   };
-  f.text = [format = format_of(i.type(0))](uint32_t bits) {
+  f.text = [format = element_format(i.type(0))](uint32_t bits) {
     return format ? text_of_element(*format, bits) : fmt::format("{}", int32_t(bits));
   };
   return f;
@@ -175,7 +161,7 @@ Json fragment(const Json& request, const Warp& w, const Group& g) {
   const ptx::Instruction& i = g.function->instruction(g.function->ops[*at]);
   Fragment f;
   if (request.value("operand", "d") == "a") {
-    const auto format = is_wgmma(i) ? format_of(i.type(1)) : std::nullopt;
+    const auto format = is_wgmma(i) ? element_format(i.type(1)) : std::nullopt;
     if (!format || i.opcode == Opcode::wgmma_mma_async_sp || i.operand("a")->kind != ptx::Operand::Kind::vector)
       return no_tile(fmt::format("{} at line {} of the PTX has no A in registers that is a plain matrix", i.spelling(),
                                  i.pos.line));

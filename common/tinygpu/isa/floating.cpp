@@ -151,12 +151,12 @@ constexpr auto number_wins = []<class T>(T a, T b) {
   if constexpr (kIsDouble<T>) return b != b ? (a != a ? quiet(b) : a) : a != a ? b : pick(a, b);
   const Bits<T> r = raw(pick(a, b));
   const Bits<T> one = is_nan(a) ? raw(b) : is_nan(b) ? raw(a) : r;
-  return as<T>(is_nan(a) & is_nan(b) ? Layout<T>::nan : one);
+  return as<T>((int(is_nan(a)) & int(is_nan(b))) ? Layout<T>::nan : one);
 };
 /// .NaN: a NaN wins.
 template <auto pick>
 constexpr auto nan_wins =
-    []<class T>(T a, T b) { return as<T>(is_nan(a) | is_nan(b) ? Layout<T>::nan : raw(pick(a, b))); };
+    []<class T>(T a, T b) { return as<T>((int(is_nan(a)) | int(is_nan(b))) ? Layout<T>::nan : raw(pick(a, b))); };
 /// .xorsign.abs: of the magnitudes, with the product's sign; a NaN has none.
 template <auto f>
 constexpr auto xorsign = []<class T>(T a, T b) {

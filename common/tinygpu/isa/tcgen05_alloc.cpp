@@ -38,11 +38,15 @@ void wake_waiters(Sm& sm, uint64_t now) {
       });
 }
 
-/// True once: the request of `w` has been answered, the instruction is over.
-bool finished(TensorMemory::CtaState& state, const Warp& w) {
-  Request* r = state.request_of(w);
-  if (!r || r->stage != Stage::done) return false;
-  state.requests.remove_if([&](const Request& x) { return &x == r; });
+/// Whether `w` has nothing to do now: it is not whole; its request `r` has been answered and is taken away, so that the
+/// instruction is over; or the answer is on its way.
+bool is_over(Warp& w, TensorMemory::CtaState& state, const Request* r, const char* answer) {
+  if (!whole_warp(w)) return true;
+  if (!r || r->stage == Stage::waiting) return false;
+  if (r->stage == Stage::answering)
+    block_as(w, answer, r->columns);
+  else
+    state.requests.remove_if([&](const Request& x) { return &x == r; });
   return true;
 }
 
@@ -137,13 +141,11 @@ void alloc_pair(Warp& w, TensorMemory& mine, Request& r) {
 }
 
 void alloc(Warp& w, const Op& op) {
-  if (!whole_warp(w)) return;
   Cta& cta = w.cta();
   TensorMemory& memory = TensorMemory::of(w.sm());
   TensorMemory::CtaState& state = memory.state_of(cta);
-  if (finished(state, w)) return;
   Request* r = state.request_of(w);
-  if (r && r->stage == Stage::answering) return block_as(w, kAllocAnswer, r->columns);
+  if (is_over(w, state, r, kAllocAnswer)) return;
   if (!r) {
     const Origin who = origin_of(w);
     tmem_check_cta_group(cta, op.get<AllocDetails>().cta_group, who);
@@ -229,13 +231,11 @@ void dealloc_pair(Warp& w, Request& r, uint64_t when) {
 }
 
 void dealloc(Warp& w, const Op& op) {
-  if (!whole_warp(w)) return;
   Cta& cta = w.cta();
   TensorMemory& memory = TensorMemory::of(w.sm());
   TensorMemory::CtaState& state = memory.state_of(cta);
-  if (finished(state, w)) return;
   Request* r = state.request_of(w);
-  if (r && r->stage == Stage::answering) return block_as(w, kDeallocAnswer, r->columns);
+  if (is_over(w, state, r, kDeallocAnswer)) return;
   if (!r) {
     const Origin who = origin_of(w);
     tmem_check_cta_group(cta, op.get<AllocDetails>().cta_group, who);

@@ -4,6 +4,7 @@
 //   wgmma.mma_async.sp.….D.A.B d, a-desc | {a}, b-desc, metadata, selector, scale-d …
 #include <string>
 
+#include "common/tinygpu/engines/wgmma/element_format.h"
 #include "common/tinygpu/engines/wgmma/wgmma_unit.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/machine/memory/skipped_copies.h"
@@ -101,16 +102,9 @@ void wait(Warp& w, const Op& op) {
 }
 
 Format operand_format(Decoder& d, ptx::Type t) {
-  switch (t) {
-    case ptx::Type::f16: return Format::f16;
-    case ptx::Type::bf16: return Format::bf16;
-    case ptx::Type::tf32: return Format::tf32;
-    case ptx::Type::e4m3: return Format::e4m3;
-    case ptx::Type::e5m2: return Format::e5m2;
-    case ptx::Type::s8: return Format::s8;
-    case ptx::Type::u8: return Format::u8;
-    default: d.not_modelled("operand type");
-  }
+  const auto format = element_format(t);
+  if (!format) d.not_modelled("operand type");
+  return *format;
 }
 
 /// N of ".m64nNkK".

@@ -1,6 +1,5 @@
 // Compiles two pieces of CUDA at run time, links them by nvJitLink with link-time optimisation, and runs the PTX. With
 // the argument cubin it asks for machine code instead.
-#include <cuda.h>
 #include <nvJitLink.h>
 #include <nvrtc.h>
 
@@ -9,14 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace {
+#include "tests/cuda/programs/made_code.h"
 
-bool check(int code, const char* what) {
-  if (code) std::printf("%s: %d\n", what, code);
-  return code == 0;
-}
-#define CHECK(call) \
-  if (!check(int(call), #call)) return 1
+namespace {
 
 std::vector<char> ltoir_of(const char* source, const std::string& arch) {
   nvrtcProgram p;
@@ -36,16 +30,9 @@ std::vector<char> ltoir_of(const char* source, const std::string& arch) {
 
 int main(int n, char** arguments) {
   const bool cubin = n > 1 && !std::strcmp(arguments[1], "cubin");
-  CHECK(cuInit(0));
-  CUdevice device;
-  CUcontext context;
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  int major = 0, minor = 0;
-  CHECK(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
-  CHECK(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
-  const std::string number = std::to_string(major * 10 + minor) + "a";
+  int capability = 0;
+  if (const int code = use_device(capability)) return code;
+  const std::string number = std::to_string(capability) + "a";
   const std::vector<char> pieces[] = {ltoir_of("extern __device__ int twice(int); extern \"C\" __global__ void k(int* "
                                                "p) { p[threadIdx.x] = twice(threadIdx.x); }",
                                                "compute_" + number),
@@ -61,17 +48,6 @@ int main(int n, char** arguments) {
   CHECK(cubin ? nvJitLinkGetLinkedCubinSize(linker, &bytes) : nvJitLinkGetLinkedPtxSize(linker, &bytes));
   std::vector<char> image(bytes + 1);
   CHECK(cubin ? nvJitLinkGetLinkedCubin(linker, image.data()) : nvJitLinkGetLinkedPtx(linker, image.data()));
-  CUmodule module;
-  CHECK(cuModuleLoadData(&module, image.data()));
-  CUfunction k;
-  CHECK(cuModuleGetFunction(&k, module, "k"));
-  CUdeviceptr p;
-  CHECK(cuMemAlloc(&p, 128));
-  void* parameters[] = {&p};
-  CHECK(cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters, nullptr));
-  int out[32];
-  CHECK(cuMemcpyDtoH(out, p, 128));
-  for (int i = 0; i < 32; ++i)
-    if (out[i] != 2 * i) return 2;
+  if (const int code = run_kernel(image.data(), 2)) return code;
   std::puts("linked at run time");
 }

@@ -161,11 +161,8 @@ bool used_by(const TensorEntry& e, const Actor& by) {
   return false;
 }
 
-}  // namespace
-
-void Races::tensor_use(PartitionState& d, const AsyncOperation& o, const Operation& op) {
-  ClusterState& c = *op.cluster;
-  const Facts& facts = d.facts.of(o.who);
+/// What is kept of an operation; its cells come later.
+TensorEntry entry_of(const AsyncOperation& o, const Operation& op, uint64_t cluster, const Facts& facts) {
   TensorEntry now;
   now.kind = o.kind;
   now.mma = o.pipeline;
@@ -173,7 +170,7 @@ void Races::tensor_use(PartitionState& d, const AsyncOperation& o, const Operati
   now.four_rows = facts.four_rows;
   now.warp = o.who.warp;
   now.done.who = o.who;
-  now.done.cluster = c.number;
+  now.done.cluster = cluster;
   now.done.component = op.writes;
   now.done.epoch = op.written;
   now.done.operation = true;
@@ -188,6 +185,33 @@ void Races::tensor_use(PartitionState& d, const AsyncOperation& o, const Operati
     now.order_epoch = op.written;
   }
   if (o.kind == Kind::tmem_load) now.used = const_cast<Threads*>(op.threads)->channel(Threads::Channel::tmem_used, -1);
+  return now;
+}
+
+/// Scales that an MMA has read since the copy `e`: that MMA is what the later copy `now` must come behind.
+bool read_since(const TensorEntry& e, const TensorEntry& now, const std::vector<TensorEntry>& entries,
+                const TmemRect& cells) {
+  if (now.kind != Kind::tmem_copy || e.kind != Kind::tmem_copy || e.order != now.order) return false;
+  return std::ranges::any_of(entries, [&](const TensorEntry& m) {
+    return m.kind == Kind::mma && !m.writes && m.order == now.order && m.order_epoch > e.order_epoch &&
+           m.cells.overlaps(cells);
+  });
+}
+
+/// Whether `now` takes the place of `e` in the list.
+bool replaces(const TensorEntry& now, const TensorEntry& e, const Actor& by) {
+  if (!covers(now.cells, e.cells) || (e.writes && !now.writes)) return false;
+  // A later one who knows this one to be over knows that one to be over, too.
+  if (e.done.component == now.done.component && e.order == now.order)
+    return e.mma == now.mma && e.kind == now.kind && e.writes == now.writes;
+  return now.writes && seen(e.done, by, happened);
+}
+
+}  // namespace
+
+void Races::tensor_use(PartitionState& d, const AsyncOperation& o, const Operation& op) {
+  ClusterState& c = *op.cluster;
+  TensorEntry now = entry_of(o, op, c.number, d.facts.of(o.who));
   const Actor by{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
   const ClockRef& ordered = op.sees.of[tensor].here;
   const auto same_thread = [&](const TensorEntry& e) {
@@ -239,14 +263,7 @@ void Races::tensor_use(PartitionState& d, const AsyncOperation& o, const Operati
       const bool used = e.used && used_by(e, by);
       if (used && same_warp) continue;
       const TmemRect both = common(e.cells, now.cells);
-      // Scales that an MMA has read since the copy before: that MMA is what the later copy must come behind.
-      const auto read_since = [&](const TensorEntry& m) {
-        return m.kind == Kind::mma && !m.writes && m.order == now.order && m.order_epoch > e.order_epoch &&
-               m.cells.overlaps(both);
-      };
-      if (now.kind == Kind::tmem_copy && e.kind == Kind::tmem_copy && e.order == now.order &&
-          std::ranges::any_of(entries, read_since))
-        continue;
+      if (read_since(e, now, entries, both)) continue;
       if (over || (follows && known(e.issued, by))) {
         if (!unfenced && is_news(e.done.who.op, o.who.op)) tell_unfenced(e, o, use, both);
         unfenced = true;
@@ -259,13 +276,7 @@ void Races::tensor_use(PartitionState& d, const AsyncOperation& o, const Operati
           tell_unfinished(e, o.who, o.issued, use.what, now.writes, both, &now, used);
       }
     }
-    std::erase_if(entries, [&](const TensorEntry& e) {
-      if (e.done.who.operation == o.id || !covers(now.cells, e.cells)) return false;
-      // A later one who knows this one to be over knows that one to be over, too.
-      const bool follows = e.done.component == now.done.component && e.order == now.order;
-      return (now.writes || !e.writes) && (follows ? e.mma == now.mma && e.kind == now.kind && e.writes == now.writes
-                                                   : now.writes && seen(e.done, by, happened));
-    });
+    std::erase_if(entries, [&](const TensorEntry& e) { return e.done.who.operation != o.id && replaces(now, e, by); });
     if (entries.size() >= kMostEntries) entries.erase(entries.begin());
     entries.push_back(now);
   }

@@ -44,14 +44,22 @@ uint32_t span_of(SwizzleMode m) {
   return kSpans[int(m)];
 }
 
-MatrixDescriptor MatrixDescriptor::tcgen05(uint64_t raw) {
+namespace {
+/// The fields that both kinds of descriptor have.
+MatrixDescriptor common_fields(uint64_t raw) {
   MatrixDescriptor d;
   d.raw = raw;
   d.start = uint32_t(bits(raw, 13, 0)) << 4;
   d.leading = uint32_t(bits(raw, 29, 16)) << 4;
   d.stride = uint32_t(bits(raw, 45, 32)) << 4;
-  d.constant = uint8_t(bits(raw, 48, 46));
   d.base_offset = uint8_t(bits(raw, 51, 49));
+  return d;
+}
+}  // namespace
+
+MatrixDescriptor MatrixDescriptor::tcgen05(uint64_t raw) {
+  MatrixDescriptor d = common_fields(raw);
+  d.constant = uint8_t(bits(raw, 48, 46));
   d.absolute_leading = bits(raw, 52, 52);
   d.swizzle_code = uint8_t(bits(raw, 63, 61));
   d.swizzle = tcgen05_swizzle(d.swizzle_code).value_or(SwizzleMode::none);
@@ -59,12 +67,7 @@ MatrixDescriptor MatrixDescriptor::tcgen05(uint64_t raw) {
 }
 
 MatrixDescriptor MatrixDescriptor::wgmma(uint64_t raw) {
-  MatrixDescriptor d;
-  d.raw = raw;
-  d.start = uint32_t(bits(raw, 13, 0)) << 4;
-  d.leading = uint32_t(bits(raw, 29, 16)) << 4;
-  d.stride = uint32_t(bits(raw, 45, 32)) << 4;
-  d.base_offset = uint8_t(bits(raw, 51, 49));
+  MatrixDescriptor d = common_fields(raw);
   d.swizzle_code = uint8_t(bits(raw, 63, 62));
   static constexpr SwizzleMode kModes[] = {SwizzleMode::none, SwizzleMode::b128, SwizzleMode::b64, SwizzleMode::b32};
   d.swizzle = kModes[d.swizzle_code];
