@@ -78,7 +78,7 @@ std::string clock(Options& o, std::string_view text) {
   constexpr uint32_t kLeast = 100, kMost = 10000;
   using Clock = Options::Clock;
   for (const auto& [word, value] :
-       {Word{"power", Clock::power}, {"sustained", Clock::sustained}, {"highest", Clock::highest}})
+       {Word<Clock>{"power", Clock::power}, {"sustained", Clock::sustained}, {"highest", Clock::highest}})
     if (text == word) {
       o.clock = value;
       return {};

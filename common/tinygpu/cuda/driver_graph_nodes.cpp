@@ -71,7 +71,7 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARA
     if (!p || !n || !n->allocates) return CUDA_ERROR_INVALID_VALUE;
     *p = {};
     p->poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    p->poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    p->poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     p->bytesize = n->allocates->bytes;
     p->dptr = n->allocates->at.address;
     return CUDA_SUCCESS;

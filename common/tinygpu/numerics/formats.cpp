@@ -108,9 +108,6 @@ double to_double(Format f, uint32_t bits) {
 uint32_t round_f32_toward_zero(bool negative, u128 magnitude, int exponent) {
   return round_to(negative, magnitude, exponent, 23, -126, 127, 31, Rounding::toward_zero);
 }
-uint32_t round_f32_nearest(bool negative, u128 magnitude, int exponent) {
-  return round_to(negative, magnitude, exponent, 23, -126, 127, 31, Rounding::nearest_even);
-}
 uint16_t round_f16_nearest(bool negative, u128 magnitude, int exponent) {
   return uint16_t(round_to(negative, magnitude, exponent, 10, -14, 15, 15, Rounding::nearest_even));
 }

@@ -140,7 +140,7 @@ class Races final : public Observer {
   // synchronisation.cpp
   void on_mbarrier(PartitionState& d, ClusterState& c, const Sync& s);
   void on_fence(PartitionState& d, ClusterState& c, Threads& t, const Sync& s);
-  void on_wait(PartitionState& d, ClusterState& c, Threads& t, const Sync& s);
+  void on_group(PartitionState& d, ClusterState& c, Threads& t, const Sync& s);
   void cluster_barrier(ClusterState& c, const Sync& s);
   void grid_dependency(Threads& t, const Sync& s);
   // memory.cpp

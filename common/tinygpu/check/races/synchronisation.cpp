@@ -45,7 +45,7 @@ void Races::on_sync(const Sync& s) {
     case Kind::proxy_fence:
     case Kind::tcgen05_fence: on_fence(d, *c, *t, s); break;
     case Kind::wait_group:
-    case Kind::commit_group: on_wait(d, *c, *t, s); break;
+    case Kind::commit_group: on_group(d, *c, *t, s); break;
     case Kind::grid_dependency: grid_dependency(*t, s); break;
     case Kind::acquire:
       if (follow_ == Follow::first_cluster)
@@ -89,7 +89,7 @@ void Races::on_fence(PartitionState& d, ClusterState& c, Threads& t, const Sync&
   sequential_.join(order.exported(c.number));
 }
 
-void Races::on_wait(PartitionState& d, ClusterState& c, Threads& t, const Sync& s) {
+void Races::on_group(PartitionState& d, ClusterState& c, Threads& t, const Sync& s) {
   using Waits = Facts::Waits;
   using Channel = Threads::Channel;
   const uint32_t lanes = s.who->lanes;

@@ -11,11 +11,13 @@ bool StoreQueue::complete(const Line& l) {
 }
 
 uint32_t StoreQueue::add(const TouchedLines& t, uint32_t k) {
-  // All places are compared, without an early end: compilers make vectors of it.
-  size_t known = count_;
-  for (size_t i = 0; i < count_; ++i) known = lines_[i] == t.line[k] ? i : known;
+  // All places are compared, without an early end, indices as wide as lines: compilers make vectors of it.
+  const uint32_t line = t.line[k], count = count_;
+  const uint32_t* const lines = lines_.data();
+  uint32_t known = count;
+  for (uint32_t i = 0; i < count; ++i) known = lines[i] == line ? i : known;
   uint32_t sectors;
-  if (known < count_) {
+  if (known < count) {
     Line& l = waiting_[known];
     const bool was_complete = complete(l);
     sectors = uint32_t(__builtin_popcount(t.sectors[k] & ~l.sectors));
@@ -28,7 +30,7 @@ uint32_t StoreQueue::add(const TouchedLines& t, uint32_t k) {
     lines_[next_] = t.line[k];
     waiting_[next_] = {t.sectors[k], {t.bytes[k][0], t.bytes[k][1], t.bytes[k][2], t.bytes[k][3]}};
     next_ = next_ + 1 < waiting_.size() ? next_ + 1 : 0;
-    count_ = std::min(count_ + 1, waiting_.size());
+    count_ = std::min(count_ + 1, uint32_t(waiting_.size()));
   }
   const uint32_t less = std::min(unsent_, sectors > 1 ? sectors - 1 : 0);
   unsent_ -= less;

@@ -30,7 +30,7 @@ class StoreQueue {
   // A ring; the first count_ places are taken. Numbers of lines stand apart, to be compared many at a time.
   std::vector<uint32_t> lines_;
   std::vector<Line> waiting_;
-  size_t next_ = 0, count_ = 0;
+  uint32_t next_ = 0, count_ = 0;
   uint32_t unsent_ = 0;  // masks that were charged to lines which turned out to be complete
 };
 

@@ -127,12 +127,6 @@ TensorMemory::Request* TensorMemory::CtaState::waiting(Request::Kind kind) {
   return nullptr;
 }
 
-uint32_t TensorMemory::columns_of(const Cta& owner) const {
-  uint32_t n = 0;
-  for (const Cta* o : unit_owner_) n += o == &owner;
-  return n * kTmemUnit;
-}
-
 void TensorMemory::on_cta_exit(Cta& cta) {
   for (size_t i = 0; i < blocks_.size();) {
     Block& b = blocks_[i];

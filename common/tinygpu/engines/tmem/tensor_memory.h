@@ -87,7 +87,6 @@ class TensorMemory final : public Extension {
   /// more, as in the code that ptxas generates.
   void release(const Cta& owner, uint32_t first, uint32_t units);
   const std::vector<Block>& blocks() const { return blocks_; }
-  uint32_t columns_of(const Cta& owner) const;
 
   /// An alloc or dealloc that a warp is blocked in; also one half of a cta_group::2 handshake.
   struct Request {

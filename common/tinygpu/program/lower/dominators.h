@@ -10,8 +10,6 @@ class Dominators {
   /// `next`: by block.
   Dominators(const std::vector<std::vector<uint32_t>>& next, uint32_t root);
 
-  /// Blocks that the root leads to, in the order in which a depth-first walk first meets them.
-  const std::vector<uint32_t>& preorder() const { return preorder_; }
   bool reached(uint32_t block) const { return number_[block] >= 0; }
   /// The immediate dominator; the root's own is the root; -1: not reached.
   int32_t of(uint32_t block) const { return dominator_[block]; }
