@@ -321,7 +321,7 @@ TEST_F(Driver, FunctionsByName) {
 }
 
 TEST_F(Driver, TensorMapsNameTheWrongParameter) {
-  alignas(64) CUtensorMap map;
+  CUtensorMap map;
   CUdeviceptr p;
   OK(cuMemAlloc(&p, 1 << 16));
   const cuuint64_t dims[] = {64, 64}, strides[] = {128};

@@ -35,7 +35,8 @@ class VirtualMemory : public PrimaryContext {
   void SetUp() override {
     PrimaryContext::SetUp();
     properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties_.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device_}};
+    properties_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties_.location.id = device_;
     access_.location = properties_.location;
     access_.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   }
