@@ -3,41 +3,18 @@
 #include <cuda_fp16.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <stdexcept>
 
 #include "tests/prediction/cases.h"
+#include "tests/prediction/ptx_kernel.h"
 
 namespace prediction {
 namespace {
 
-using gen5::harness::driver_function;
 using nlohmann::json;
 
-#define GEN5_DRIVER(function) reinterpret_cast<decltype(&function)>(driver_function(#function))
-
-std::string read(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error(path + " cannot be read: run tests/prediction/triton_kernels.py");
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-/// The kernel of a PTX file, which stays loaded.
-CUfunction load(const std::string& path, const std::string& name, int shared) {
-  GEN5_CUDA(cudaFree(nullptr));  // the runtime's context is the current one
-  CUmodule module;
-  CUfunction function;
-  GEN5_CUDA(GEN5_DRIVER(cuModuleLoadData)(&module, read(path).c_str()));
-  GEN5_CUDA(GEN5_DRIVER(cuModuleGetFunction)(&function, module, name.c_str()));
-  if (shared > 48 * 1024)
-    GEN5_CUDA(GEN5_DRIVER(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared));
-  return function;
-}
+constexpr const char* kMadeBy = "run tests/prediction/triton_kernels.py";
 
 /// Device memory of every pointer, inputs filled by value_at with the argument's place as seed, the last one left
 /// empty.
@@ -150,7 +127,8 @@ std::string check(const json& k, const std::vector<float>& got) {
 }
 
 Instance instance(const std::string& folder, const json& k) {
-  const CUfunction function = load(folder + "/" + std::string(k.at("ptx")), k.at("kernel"), k.at("shared"));
+  const CUfunction function =
+      load(read(folder + "/" + std::string(k.at("ptx")), kMadeBy), k.at("kernel"), k.at("shared"));
   auto a = std::make_shared<Arguments>(arguments_of(k));
   std::vector<uint32_t> grid = k.at("grid");
   grid.resize(3, 1);
@@ -171,7 +149,7 @@ Instance instance(const std::string& folder, const json& k) {
 }  // namespace
 
 void add_triton(Cases& cases, const std::string& folder) {
-  for (const json& kernel : json::parse(read(folder + "/manifest.json")))
+  for (const json& kernel : json::parse(read(folder + "/manifest.json", kMadeBy)))
     cases.push_back(
         {kernel.at("name"), kernel.at("group"), kernel.at("tensor"), [=] { return instance(folder, kernel); }});
 }

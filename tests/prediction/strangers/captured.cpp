@@ -4,29 +4,19 @@
 #include <cuda_fp16.h>
 
 #include <bit>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <stdexcept>
 
+#include "tests/prediction/ptx_kernel.h"
 #include "tests/prediction/strangers/strangers.h"
 
 namespace prediction {
 namespace {
 
-using gen5::harness::driver_function;
 using nlohmann::json;
 
-#define GEN5_DRIVER(function) reinterpret_cast<decltype(&function)>(driver_function(#function))
-
-std::string read(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error(path + " cannot be read: capture.py writes it");
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+constexpr const char* kMadeBy = "capture.py writes it";
 
 /// One number of a tensor of `type`, as its bytes.
 uint64_t bits_of(const std::string& type, float v) {
@@ -76,14 +66,8 @@ void fill(std::vector<uint8_t>& storage, const json& argument, uint64_t seed) {
 }
 
 Instance instance(const std::string& folder, const json& k) {
-  GEN5_CUDA(cudaFree(nullptr));  // the runtime's context is the current one
-  CUmodule module;
-  CUfunction function;
-  GEN5_CUDA(GEN5_DRIVER(cuModuleLoadData)(&module, read(folder + "/" + std::string(k.at("ptx"))).c_str()));
-  GEN5_CUDA(GEN5_DRIVER(cuModuleGetFunction)(&function, module, std::string(k.at("kernel")).c_str()));
   const int shared = k.at("shared");
-  if (shared > 48 * 1024)
-    GEN5_CUDA(GEN5_DRIVER(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared));
+  const CUfunction function = load(read(folder + "/" + std::string(k.at("ptx")), kMadeBy), k.at("kernel"), shared);
 
   struct State {
     std::vector<Buffer<uint8_t>> memory;
@@ -134,7 +118,7 @@ Instance instance(const std::string& folder, const json& k) {
 }  // namespace
 
 void add_captured(Cases& cases, const std::string& folder) {
-  for (const auto& k : json::parse(read(folder + "/manifest.json")))
+  for (const auto& k : json::parse(read(folder + "/manifest.json", kMadeBy)))
     cases.push_back({k.at("name"), k.at("group"), k.at("tensor"), [=] { return instance(folder, k); }});
 }
 
