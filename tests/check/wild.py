@@ -5,7 +5,8 @@
   wild.py --write-note             renews them in the page
   wild.py --check-note             whether the page holds them
 
-Bugs come from tests/check/wild and wild_second, a file each; what is relied on and right on hardware, from base/relied_on.h."""
+Bugs come from tests/check/wild and wild_second, a file each; what running published programs found, from wild_found.json; what is relied on and
+right on hardware, from base/relied_on.h."""
 
 import argparse
 import json
@@ -70,6 +71,18 @@ def bugs(folder):
     return lines
 
 
+def found():
+    """Of each program: its repository and commit, the file and line, what it does, how `gen5 check` tells it, and what a GPU shows."""
+    lines = ["| program | what it does | told as | on a GPU |", "|---|---|---|---|"]
+    for e in json.loads((HERE / "wild_found.json").read_text())["found"]:
+        if set(e) != {"program", "repository", "commit", "file", "line", "does", "told", "shows"}:
+            sys.exit(f"wild_found.json: {e.get('program')} has not its eight fields")
+        place = f"https://github.com/{e['repository']}/blob/{e['commit']}/{e['file']}#L{e['line']}"
+        told = ", ".join(f"`{code}`" for code in e["told"]) or "nothing"
+        lines.append(f"| {e['program']}, [`{pathlib.PurePath(e['file']).name}:{e['line']}`]({place}) | {e['does']} | {told} | {e['shows']} |")
+    return lines
+
+
 def relied_on():
     lines = ["| what a kernel relies on | who does so |", "|---|---|"]
     for body in RELIED.findall((ROOT / "common/tinygpu/base/relied_on.h").read_text()):
@@ -91,7 +104,7 @@ def pieces(body):
     return strings
 
 
-TABLES = {"wild": lambda: bugs("wild"), "wild_second": lambda: bugs("wild_second"), "relied_on": relied_on}
+TABLES = {"wild": lambda: bugs("wild"), "wild_second": lambda: bugs("wild_second"), "found": found, "relied_on": relied_on}
 
 
 def main():

@@ -307,7 +307,17 @@ TEST(Refused, AReasonStandsBehindTheName) {
   EXPECT_THAT(driver("cuMemMapArrayAsync"), HasSubstr("an array has all its memory"));
   EXPECT_THAT(driver("cuMemExportToShareableHandle"), HasSubstr("a machine belongs to one process"));
   EXPECT_THAT(driver("cuMulticastCreate"), HasSubstr("a machine has one device"));
-  EXPECT_THAT(driver("cuLinkCreate_v2"), HasSubstr("its result is machine code, and tinygpu runs PTX"));
+}
+
+/// The driver's calls need no cuInit then, as the manual of CUDA 12 has it. (ctest starts a process for each test.)
+TEST(RuntimeBorder, SetDeviceMakesTheContext) {
+  EXPECT_EQ(cudaSetDevice(1), cudaErrorInvalidDevice);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  int device = -1;
+  EXPECT_EQ(reinterpret_cast<int (*)(int*)>(dlsym(library, "cuCtxGetDevice"))(&device), 0);
+  EXPECT_EQ(device, 0);
 }
 
 }  // namespace

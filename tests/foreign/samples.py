@@ -4,8 +4,9 @@
   samples.py [WORD…] [--machine M]   those whose names are or contain one of these words (default: all), on both machines; exit 1 where one is
                                      wrong, 77 where they are not there
   samples.py --list                  what runs, with its arguments, and what does not, with the reason
-  samples.py --table                 what they said so far, for notes/reference/cuda_samples.md
-  samples.py --check-table           whether the note still says so; exit 77 where some have not run
+  samples.py --keep                  puts what these runs said into samples_said.json, which makes the note's table
+  samples.py --table                 that table; --write-note renews it in notes/reference/cuda_samples.md, --check-note looks whether it is there
+  samples.py --check-results         whether the runs said what samples_said.json says; exit 77 where none has run
 
 GEN5_CUDA_SAMPLES names the folder that NVIDIA's build left, or several with colons between: a program NAME lies in a folder NAME. GEN5 names the
 gen5 program. A sample compares with its own reference, and its exit code says how that went; 2 is its own word for "I cannot run here"."""
@@ -21,11 +22,13 @@ import sys
 import time
 
 import fetch
+import kept
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GEN5 = os.environ.get("GEN5", str(ROOT / "build/default/bin/gen5"))
 RESULTS = pathlib.Path(GEN5).resolve().parent.parent / "sample_results"
 NOTE = ROOT / "notes/reference/cuda_samples.md"
+SAID = pathlib.Path(__file__).resolve().parent / "samples_said.json"
 MACHINES = ("b200", "h200")
 SECONDS = float(os.environ.get("GEN5_SAMPLE_SECONDS", 300))
 SMALL_MATRICES = "-wA=96 -hA=64 -wB=128 -hB=96"
@@ -36,7 +39,7 @@ SAMPLES = {name: "" for name in """
     simpleTemplates simpleVoteIntrinsics template simpleAtomicIntrinsics simpleAtomicIntrinsics_nvrtc simpleAttributes simpleCallback
     simpleCooperativeGroups simpleOccupancy simpleDrvRuntime simpleHyperQ simpleMultiCopy simpleMultiGPU simpleStreams simpleZeroCopy simpleTexture
     simpleTextureDrv simpleLayeredTexture simpleCubemapTexture simplePitchLinearTexture simpleSurfaceWrite matrixMul matrixMulDrv
-    matrixMulDynlinkJIT matrixMul_nvrtc mergeSort simpleAWBarrier systemWideAtomics cudaOpenMP simpleIPC
+    matrixMulDynlinkJIT matrixMul_nvrtc mergeSort simpleAWBarrier systemWideAtomics cudaOpenMP
     deviceQuery deviceQueryDrv topologyQuery
     inlinePTX inlinePTX_nvrtc shfl_scan streamOrderedAllocation threadFenceReduction scalarProd scan sortingNetworks convolutionSeparable
     convolutionTexture histogram reductionMultiBlockCG reduction interval MC_EstimatePiInlineP MC_EstimatePiInlineQ
@@ -46,7 +49,7 @@ SAMPLES = {name: "" for name in """
     immaTensorCoreGemm tf32TensorCoreGemm cdpSimplePrint cdpSimpleQuicksort cdpQuadtree cdpBezierTessellation cdpAdvancedQuicksort
     BlackScholes BlackScholes_nvrtc FDTD3d binomialOptions binomialOptions_nvrtc dxtc fastWalshTransform HSOpticalFlow quasirandomGenerator
     quasirandomGenerator_nvrtc SobolQRNG stereoDisparity MonteCarloMultiGPU p2pBandwidthLatencyTest
-    LargeKernelParameter UnifiedMemoryPerf alignedTypes cudaGraphsPerfScaling transpose
+    conjugateGradientMultiBlockCG lineOfSight NV12toBGRandResize dwtHaar1D LargeKernelParameter UnifiedMemoryPerf alignedTypes cudaGraphsPerfScaling transpose
     """.split()} | {
     "matrixMul": SMALL_MATRICES,
     "matrixMul_nvrtc": SMALL_MATRICES,
@@ -62,6 +65,7 @@ SAMPLES = {name: "" for name in """
     "UnifiedMemoryPerf": "-kernel-iterations=1",
     "p2pBandwidthLatencyTest": "--numElems=10000",
     "cdpSimplePrint": "-depth=2",
+    "cdpAdvancedQuicksort": "-size=5000",
     "MC_EstimatePiInlineP": "--sims=100000",
     "MC_EstimatePiInlineQ": "--sims=100000",
     "MC_SingleAsianOptionP": "--sims=100000",
@@ -74,14 +78,13 @@ LEFT_OUT = {
         Mandelbrot SobelFilter bicubicTexture bilateralFilter fluidsGL marchingCubes nbody postProcessGL recursiveGaussian simpleD3D11
         simpleD3D11Texture simpleD3D12 simpleGL simpleVulkan simpleVulkanMMAP smokeParticles volumeFiltering volumeRender vulkanImageCUDA oceanFFT
         randomFog""",
-    "machine code of NVIDIA's libraries (cuBLAS, cuFFT, cuSPARSE, cuSOLVER, cuRAND, NPP, nvJPEG, libNVVM)": """
+    "machine code of NVIDIA's libraries (cuBLAS, cuFFT, cuSPARSE, cuSOLVER, cuRAND, NPP, nvJPEG, nvJitLink, libNVVM)": """
         FilterBorderControlNPP MersenneTwisterGP11213 batchCUBLAS boxFilterNPP cannyEdgeDetectorNPP conjugateGradient conjugateGradientCudaGraphs
         conjugateGradientPrecond conjugateGradientUM cuSolverDn_LinearSolver cuSolverRf cuSolverSp_LinearSolver cuSolverSp_LowlevelCholesky
         cuSolverSp_LowlevelQR freeImageInteropNPP histEqualizationNPP matrixMulCUBLAS nvJPEG nvJPEG_encoder simpleCUBLAS simpleCUBLASXT
-        UnifiedMemoryStreams MC_EstimatePiP MC_EstimatePiQ simpleCUBLAS_LU simpleCUFFT simpleCUFFT_callback watershedSegmentationNPP convolutionFFT2D cuda-c-linking""",
+        UnifiedMemoryStreams MC_EstimatePiP MC_EstimatePiQ simpleCUBLAS_LU simpleCUFFT simpleCUFFT_callback watershedSegmentationNPP convolutionFFT2D cuda-c-linking jitLto""",
     "a second GPU": "simpleP2P streamOrderedAllocationP2P conjugateGradientMultiDeviceCG simpleCUFFT_2d_MGPU simpleCUFFT_MGPU",
-    "a second process, MPI or NvSci": "simpleMPI memMapIPCDrv streamOrderedAllocationIPC cudaNvSci",
-    "not tried": "conjugateGradientMultiBlockCG lineOfSight jitLto NV12toBGRandResize dwtHaar1D",
+    "a second process, MPI or NvSci": "simpleIPC simpleMPI memMapIPCDrv streamOrderedAllocationIPC cudaNvSci",
 }
 
 
@@ -165,24 +168,43 @@ def cell(said):
     return said["verdict"] + (f": {why}" if why else "")
 
 
+def results():
+    """(name, machine, what the last run said) of each that has run."""
+    for name in SAMPLES:
+        for machine in MACHINES:
+            if path_of(name, machine).exists():
+                yield name, machine, json.loads(path_of(name, machine).read_text())
+
+
+def keep():
+    said = kept.load(SAID)
+    for name, machine, result in results():
+        said.setdefault(name, {})[machine] = {key: result[key] for key in ("verdict", "why", "codes")}
+    kept.save(SAID, {name: said[name] for name in SAMPLES if name in said})
+
+
 def table():
-    """Its lines, and how many runs are missing."""
-    said = {(n, m): json.loads(path_of(n, m).read_text()) if path_of(n, m).exists() else None for n in SAMPLES for m in MACHINES}
+    said = kept.load(SAID)
     lines = ["| sample | arguments | " + " | ".join(MACHINES) + " |", "|---|---|" + "---|" * len(MACHINES)]
     for name, arguments in SAMPLES.items():
-        lines.append(f"| {name} | {arguments and f'`{arguments}`'} | " + " | ".join(cell(said[name, m]) for m in MACHINES) + " |")
-    count = collections.Counter(r["verdict"] for r in said.values() if r)
-    return lines + ["", f"{count.total()} runs: " + ", ".join(f"{n} {v}" for v, n in count.most_common()) + "."], sum(r is None for r in said.values())
+        cells = [cell(said.get(name, {}).get(machine)) for machine in MACHINES]
+        lines.append(f"| {name} | {arguments and f'`{arguments}`'} | " + " | ".join(cells) + " |")
+    runs = [run for name in SAMPLES for run in said.get(name, {}).values()]
+    count = collections.Counter(run["verdict"] for run in runs)
+    answered = len(runs) - count["slow"]
+    return lines + ["", f"{len(said)} of {len(SAMPLES)} samples, {len(runs)} runs: " + ", ".join(f"{n} {v}" for v, n in count.most_common()) + ". "
+                    f"Of those that were not slow, {count['right'] / max(answered, 1):.1%} are right."]
 
 
-def check_table():
-    lines, missing = table()
-    if missing:
-        fetch.skip("some samples have not run")
-    note = NOTE.read_text().splitlines()
-    if wrong := [line for line in lines if line not in note]:
-        print(f"{NOTE.relative_to(ROOT)} does not say what `tests/foreign/samples.py --table` prints now:", *wrong, sep="\n")
-    return bool(wrong)
+def check_results():
+    said = kept.load(SAID)
+    ran = list(results())
+    if not ran:
+        fetch.skip("no sample has run")
+    others = [(name, machine, result) for name, machine, result in ran if result["verdict"] != said.get(name, {}).get(machine, {}).get("verdict")]
+    for name, machine, result in others:
+        print(f"{name} on {machine}: {result['verdict']} {result['why']}; {SAID.name} has {said.get(name, {}).get(machine)}")
+    return bool(others)
 
 
 def main():
@@ -190,20 +212,26 @@ def main():
     parser.add_argument("words", nargs="*", metavar="WORD")
     parser.add_argument("--machine", choices=MACHINES)
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument("--check-table", action="store_true")
+    for option in ("--table", "--keep", "--write-note", "--check-note", "--check-results"):
+        parser.add_argument(option, action="store_true")
     options = parser.parse_args()
     if options.list:
         for name, arguments in SAMPLES.items():
             print(name, arguments)
         for reason, names in LEFT_OUT.items():
-            print(f"\nwithout {reason}" if reason != "not tried" else "\nnot tried", *names.split(), sep="\n    ")
+            print(f"\nwithout {reason}", *names.split(), sep="\n    ")
         return 0
     if options.table:
-        print(*table()[0], sep="\n")
+        print(*table(), sep="\n")
         return 0
-    if options.check_table:
-        return check_table()
+    if options.keep:
+        return keep()
+    if options.write_note:
+        return kept.write_note(NOTE, "samples", table())
+    if options.check_note:
+        return kept.check_note(NOTE, "samples", table(), __file__)
+    if options.check_results:
+        return check_results()
     return run_all(options.words, [options.machine] if options.machine else MACHINES)
 
 

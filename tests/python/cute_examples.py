@@ -3,13 +3,15 @@
 
   cute_examples.py [NAME…]     those whose path has one of these words (default: all); exit 77 where torch or the examples are not there
   cute_examples.py --list      what runs, with its arguments and machine
-  cute_examples.py --table     what they said so far, for notes/python_kernels.md
-  cute_examples.py --check-table  whether the note still says so; exit 77 where some have not run
+  cute_examples.py --keep      puts what these runs said into cute_said.json, which makes the note's table
+  cute_examples.py --table     that table; --write-note renews it in notes/python_kernels.md, --check-note looks whether it is there
+  cute_examples.py --check-results  whether the runs said what cute_said.json says; exit 77 where none has run
 
 GEN5_CUTLASS_REPO names a clone of github.com/NVIDIA/cutlass (a tag near the CuTe DSL that is installed). Torch's environment has CuTe DSL.
 An example compares with its own reference. Warnings are not shown. Examples for several GPUs
 and for GPUs that are not modelled (sm_103, sm_120) are not run."""
 
+import collections
 import json
 import os
 import pathlib
@@ -20,8 +22,11 @@ import time
 
 import run
 
-import fetch  # run.py has made it importable
+import fetch  # run.py has made these two importable
+import kept
 
+NOTE = run.ROOT / "notes/python_kernels.md"
+SAID = pathlib.Path(__file__).resolve().parent / "cute_said.json"
 RESULTS = run.LIBRARIES.parent / "cute_example_results"
 FOLDER = "examples/python/CuTeDSL/cute"
 SECONDS = 900
@@ -34,8 +39,7 @@ TUTORIAL = "blackwell/tutorial/tutorial_gemm"
 # Path below FOLDER: arguments. Those without some are run as they are.
 EXAMPLES = {
     **{f"{TUTORIAL}/fp16_gemm_{n}.py": "--mnk 256,256,128" for n in ("0", "1", "2", "3", "3_1", "4", "5", "6")},
-    f"{TUTORIAL}/nvfp4_gemm_0.py": "",
-    f"{TUTORIAL}/nvfp4_gemm_1.py": "",
+    **{f"{TUTORIAL}/nvfp4_gemm_{n}.py": "--mnkl 256,256,256,1" for n in (0, 1)},
     **{f"blackwell/tutorial/tutorial_tma/tma_v{n}.py": "--M 256 --N 256 --num_warmup 0 --num_iters 1" for n in range(3)},
     f"{DENSE}/dense_gemm.py": GEMM,
     f"{DENSE}/dense_gemm_alpha_beta_persistent.py": GEMM,
@@ -133,26 +137,42 @@ def run_all(words):
     return broken > 0
 
 
+def results():
+    """(name, what the last run said) of each that has run."""
+    for name in EXAMPLES:
+        if path_of(name).exists():
+            yield name, json.loads(path_of(name).read_text())
+
+
+def keep():
+    said = kept.load(SAID)
+    for name, result in results():
+        said[name] = {key: result[key] for key in ("verdict", "why", "codes")}
+    kept.save(SAID, {name: said[name] for name in EXAMPLES if name in said})
+
+
 def table():
-    lines, missing = ["| example | machine | arguments | | errors that tinygpu gives |", "|---|---|---|---|---|"], 0
+    said = kept.load(SAID)
+    lines = ["| example | machine | arguments | | errors that tinygpu gives |", "|---|---|---|---|---|"]
     for name, arguments in EXAMPLES.items():
-        said = json.loads(path_of(name).read_text()) if path_of(name).exists() else None
-        missing += said is None
-        words = "not run" if said is None else said["verdict"] + (f": {said['why']}" if said["why"] else "")
-        codes = " ".join(f"`{c}`" for c in said["codes"]) if said else ""
+        r = said.get(name)
+        words = "not run" if r is None else r["verdict"] + (f": {r['why']}" if r["why"] else "")
+        codes = " ".join(f"`{c}`" for c in r["codes"]) if r else ""
         shown = arguments.replace(ONCE, "").strip()
         lines.append(f"| {name.removesuffix('.py')} | {machine_of(name)} | {shown and f'`{shown}`'} | {words.replace('|', '')} | {codes} |")
-    return lines, missing
+    count = collections.Counter(r["verdict"] for r in said.values())
+    return lines + ["", f"{len(said)} of {len(EXAMPLES)} examples have run: " + ", ".join(f"{n} {v}" for v, n in count.most_common()) + "."]
 
 
-def check_table():
-    lines, missing = table()
-    if missing:
-        fetch.skip("some examples have not run")
-    note = (run.ROOT / "notes/python_kernels.md").read_text().splitlines()
-    if wrong := [line for line in lines if line not in note]:
-        print("notes/python_kernels.md does not say what `tests/python/cute_examples.py --table` prints now:", *wrong, sep="\n")
-    return bool(wrong)
+def check_results():
+    said = kept.load(SAID)
+    ran = list(results())
+    if not ran:
+        fetch.skip("no example has run")
+    others = [(name, result) for name, result in ran if result["verdict"] != said.get(name, {}).get("verdict")]
+    for name, result in others:
+        print(f"{name}: {result['verdict']} {result['why']}; {SAID.name} has {said.get(name)}")
+    return bool(others)
 
 
 if __name__ == "__main__":
@@ -160,9 +180,15 @@ if __name__ == "__main__":
         for example, its_arguments in EXAMPLES.items():
             print(machine_of(example), example, its_arguments)
     elif sys.argv[1:] == ["--table"]:
-        print(*table()[0], sep="\n")
-    elif sys.argv[1:] == ["--check-table"]:
-        sys.exit(check_table())
+        print(*table(), sep="\n")
+    elif sys.argv[1:] == ["--keep"]:
+        keep()
+    elif sys.argv[1:] == ["--write-note"]:
+        kept.write_note(NOTE, "cute", table())
+    elif sys.argv[1:] == ["--check-note"]:
+        sys.exit(kept.check_note(NOTE, "cute", table(), __file__))
+    elif sys.argv[1:] == ["--check-results"]:
+        sys.exit(check_results())
     elif any(word.startswith("-") for word in sys.argv[1:]):
         sys.exit(__doc__)
     else:

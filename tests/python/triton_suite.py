@@ -3,7 +3,9 @@
 
   triton_suite.py MACHINE [AREA…] [--share F] [--seed N]    exit 0: every failure is one that triton_expected.txt knows; 77: it cannot be had here
   triton_suite.py --areas                                   the areas, and what each has of the repository's files
-  triton_suite.py --table                                   what the runs so far said, by file
+  triton_suite.py --keep                                    puts what the runs so far said, by file, into triton_said.json, which makes the note's table
+  triton_suite.py --table                                   that table; --write-note renews it in notes/python_kernels.md, --check-note looks whether it
+                                                            is there
 
 The repository is --repo PATH (or GEN5_TRITON_REPO), else a clone of the tag of the Triton that is installed, in the cache of
 tests/foreign/fetch.py. Torch's environment runs them (tests/foreign/fetch.py --torch); --triton VERSION takes another Triton from PyPI.
@@ -27,12 +29,15 @@ import time
 import run
 import triton_suite_plugin as plugin
 
-import fetch  # run.py has made it importable
+import fetch  # run.py has made these two importable
+import kept
 
 HERE = pathlib.Path(__file__).resolve().parent
 MACHINES, ORDERS = ("b200", "h200"), ("timed", "late")
 RESULTS = run.LIBRARIES.parent / "triton_suite_results"
 EXPECTED = HERE / "triton_expected.txt"
+SAID = HERE / "triton_said.json"
+NOTE = run.ROOT / "notes/python_kernels.md"
 URL = "https://github.com/triton-lang/triton.git"
 AREAS = {
     "language": ["unit/language/test_core.py", "unit/language/test_conversions.py", "unit/language/test_standard.py", "unit/language/test_random.py",
@@ -131,7 +136,7 @@ def run_ids(environment, machine, ids, seconds, log, ids_file, until=math.inf):
     """Yields what came of each test: a process that dies or hangs costs the test that it was at, and another one goes on behind it. `until` is the
     time.monotonic() at which the tests that are left stay left."""
     left = dict.fromkeys(ids)
-    while left:
+    while left and time.monotonic() < until:
         ids_file.write_text("\n".join(left))
         log.unlink(missing_ok=True)
         process = pytest_run(environment, machine, dict.fromkeys(file_of(name) for name in left), ids_file, log)
@@ -235,9 +240,9 @@ def run_area(environment, machine, area, options):
     return len(record["errors"]) + sum(not reason_of(machine, line["id"], line.get("codes", [])) for line in record["said"] if line["outcome"] in ("failed", "crashed"))
 
 
-def table():
-    lines = ["| file | machine | taken, of tests in both orders | passed | skipped | slow | failed, each with its reason | failed else |", "|---|---|---|---|---|---|---|---|"]
-    sums = collections.Counter()
+def keep():
+    """Counts, by file and machine."""
+    said = kept.load(SAID)
     for area in AREAS:
         for machine in MACHINES:
             record = record_of(area, machine)
@@ -245,17 +250,27 @@ def table():
                 continue
             total = collections.Counter(map(file_of, record["ids"]))
             for file in total:
-                said = [line for line in record["said"] if file_of(line["id"]) == file]
-                if not said:
-                    continue
-                count = collections.Counter(line["outcome"] for line in said)
-                broken = [line for line in said if line["outcome"] in ("failed", "crashed")]
+                lines = [line for line in record["said"] if file_of(line["id"]) == file]
+                broken = [line for line in lines if line["outcome"] in ("failed", "crashed")]
                 known = sum(bool(reason_of(machine, line["id"], line.get("codes", []))) for line in broken)
-                lines.append(f"| {file} | {machine} | {len(said)} of {total[file]} | {count['passed']} | {count['skipped']} | {count['slow']} | {known} | {len(broken) - known} |")
-                sums += collections.Counter(passed=count["passed"], failed=len(broken), unknown=len(broken) - known)
-    ran = sums["passed"] + sums["failed"]
-    return lines + ["", f"Of {ran:,} that ran to their end {sums['passed']:,} pass ({sums['passed'] / max(ran, 1):.1%}), "
-                    f"{sums['failed'] - sums['unknown']} fail with a reason and {sums['unknown']} without."]
+                count = collections.Counter(line["outcome"] for line in lines)
+                if lines:
+                    said.setdefault(file, {})[machine] = {"tests": total[file], "taken": len(lines), "passed": count["passed"], "skipped": count["skipped"],
+                                                          "slow": count["slow"], "known": known, "unknown": len(broken) - known}
+    kept.save(SAID, said)
+
+
+def table():
+    lines = ["| file | machine | taken, of tests in both orders | passed | skipped | slow | failed, each with its reason | failed else |", "|---|---|---|---|---|---|---|---|"]
+    sums = collections.Counter()
+    said = kept.load(SAID)
+    for file in [file for files in AREAS.values() for file in files if file in said]:
+        for machine, n in said[file].items():
+            sums.update(n)
+            lines.append(f"| {file} | {machine} | {n['taken']} of {n['tests']} | {n['passed']} | {n['skipped']} | {n['slow']} | {n['known']} | {n['unknown']} |")
+    ran = sums["passed"] + sums["known"] + sums["unknown"]
+    return lines + ["", f"{sums['taken']:,} of {sums['tests']:,} tests. Of {ran:,} that ran to their end {sums['passed']:,} pass ({sums['passed'] / max(ran, 1):.1%}), "
+                    f"{sums['known']} fail with a reason and {sums['unknown']} without."]
 
 
 def main():
@@ -263,7 +278,8 @@ def main():
     parser.add_argument("machine", nargs="?", choices=MACHINES)
     parser.add_argument("areas", nargs="*", metavar="AREA")
     parser.add_argument("--areas", dest="list", action="store_true")
-    parser.add_argument("--table", action="store_true")
+    for option in ("--table", "--keep", "--write-note", "--check-note"):
+        parser.add_argument(option, action="store_true")
     parser.add_argument("--repo")
     parser.add_argument("--triton", metavar="VERSION")
     parser.add_argument("--share", type=float, default=1)
@@ -280,6 +296,12 @@ def main():
     if options.table:
         print(*table(), sep="\n")
         return 0
+    if options.keep:
+        return keep()
+    if options.write_note:
+        return kept.write_note(NOTE, "triton", table())
+    if options.check_note:
+        return kept.check_note(NOTE, "triton", table(), __file__)
     if not options.machine:
         parser.error("a machine: " + " or ".join(MACHINES))
     if unknown := set(options.areas) - set(AREAS):

@@ -18,12 +18,37 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
 CUresult cuStreamBeginCapture(CUstream stream) {
   return cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
+CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* after, const CUgraphEdgeData*,
+                                     size_t count, CUstreamCaptureMode mode) {
+  return on_stream(stream, [&](State& s, Stream& p) {
+    Graph* const g = s.graphs.graph(graph);
+    std::vector<GraphNode*> nodes;
+    if (mode > CU_STREAM_CAPTURE_MODE_RELAXED || !g || !nodes_of(*g, after, count, nodes))
+      return CUDA_ERROR_INVALID_VALUE;
+    return &p == &s.streams.legacy() ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : s.graphs.begin(p, *g, std::move(nodes));
+  });
+}
+/// What the stream's next node comes after: these, or these too.
+CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode* after, const CUgraphEdgeData*, size_t count,
+                                              unsigned flags) {
+  return on_stream(stream, [&](State&, Stream& p) {
+    if (!p.capture) return CUDA_ERROR_ILLEGAL_STATE;
+    std::vector<GraphNode*> nodes;
+    if (flags > CU_STREAM_SET_CAPTURE_DEPENDENCIES || !nodes_of(*p.capture->graph, after, count, nodes))
+      return CUDA_ERROR_INVALID_VALUE;
+    std::vector<GraphNode*>& front = p.capture->front[&p];
+    if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES) front.clear();
+    front.insert(front.end(), nodes.begin(), nodes.end());
+    return CUDA_SUCCESS;
+  });
+}
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* out) {
   return on_stream(stream, [&](State& s, Stream& p) {
-    if (!out) return CUDA_ERROR_INVALID_VALUE;
+    const bool into_one_there = p.capture && !p.capture->own;
+    if (!out && !into_one_there) return CUDA_ERROR_INVALID_VALUE;
     Graph* g = nullptr;
     const CUresult e = s.graphs.end(p, g);
-    *out = reinterpret_cast<CUgraph>(g);
+    if (out) *out = reinterpret_cast<CUgraph>(g);
     return e;
   });
 }
@@ -42,7 +67,7 @@ CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* statu
     if (!c) return CUDA_SUCCESS;
     auto& front = c->front[&p];
     if (id) *id = c->id;
-    if (graph) *graph = reinterpret_cast<CUgraph>(c->graph.get());
+    if (graph) *graph = reinterpret_cast<CUgraph>(c->graph);
     if (after) *after = reinterpret_cast<const CUgraphNode*>(front.data());
     if (edges) *edges = nullptr;
     if (count) *count = front.size();

@@ -24,16 +24,22 @@ CUresult on_exec(CUgraphExec exec, F&& f) {
   });
 }
 
+/// The nodes that these handles are; false if one is not of the graph.
+inline bool nodes_of(const Graph& g, const CUgraphNode* handles, size_t count, std::vector<GraphNode*>& out) {
+  if (count && !handles) return false;
+  for (size_t i = 0; i < count; ++i) {
+    out.push_back(reinterpret_cast<GraphNode*>(handles[i]));
+    if (!g.has(out.back())) return false;
+  }
+  return true;
+}
+
 /// Lets f(state, graph, dependencies, node) make a node of a live graph, and hands it out.
 template <class F>
 CUresult make_node(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count, F&& f) {
   return on_graph(graph, [&](State& s, Graph& g) {
-    if (!out || (count && !after)) return CUDA_ERROR_INVALID_VALUE;
     std::vector<GraphNode*> nodes;
-    for (size_t i = 0; i < count; ++i) {
-      nodes.push_back(reinterpret_cast<GraphNode*>(after[i]));
-      if (!g.has(nodes.back())) return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (!out || !nodes_of(g, after, count, nodes)) return CUDA_ERROR_INVALID_VALUE;
     GraphNode* n = nullptr;
     const CUresult e = f(s, g, std::move(nodes), n);
     if (e == CUDA_SUCCESS) *out = reinterpret_cast<CUgraphNode>(n);

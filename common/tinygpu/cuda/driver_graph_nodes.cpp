@@ -1,4 +1,5 @@
 // The nodes of graphs: what they do, and their parameters.
+#include "common/tinygpu/base/graph_condition.h"
 #include "common/tinygpu/cuda/driver_copy.h"
 #include "common/tinygpu/cuda/driver_graph.h"
 #include "common/tinygpu/cuda/exports.h"
@@ -146,9 +147,30 @@ CUresult cuGraphAddNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* a
       return e;
     }
     case CU_GRAPH_NODE_TYPE_MEM_FREE: return cuGraphAddMemFreeNode(out, graph, after, count, p->free.dptr);
-    default:
-      return CUresult(say_not_implemented("cuGraphAddNode for a child graph, an event, a semaphore or a condition"));
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      return make_node(out, graph, after, count, [&](State&, Graph& g, std::vector<GraphNode*> nodes, GraphNode*& n) {
+        CUDA_CONDITIONAL_NODE_PARAMS& c = p->conditional;
+        const CUresult e = g.add_conditional(std::move(nodes), c.handle, c.type, c.size, n);
+        if (e == CUDA_SUCCESS) c.phGraph_out = n->conditional->handles.data();
+        return e;
+      });
+    default: return CUresult(say_not_implemented("cuGraphAddNode for a child graph, an event or a semaphore"));
   }
+}
+
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle* out, CUgraph graph, CUcontext, unsigned value,
+                                        unsigned flags) {
+  return on_graph(graph, [&](State& s, Graph& g) {
+    if (!out || flags > CU_GRAPH_COND_ASSIGN_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
+    tinygpu::api::Memory& memory = s.machine.memory();
+    const uint64_t address = memory.allocate(sizeof value, tinygpu::MemoryKind::constant, tinygpu::kGraphCondition);
+    if (!address) return CUDA_ERROR_OUT_OF_MEMORY;
+    std::optional<uint32_t> at_launch;
+    if (flags & CU_GRAPH_COND_ASSIGN_DEFAULT) at_launch = value;
+    g.conditions.push_back(std::make_shared<Condition>(memory, address, at_launch));
+    *out = address;
+    return CUDA_SUCCESS;
+  });
 }
 
 // ---- What graphs have of the device's memory

@@ -101,31 +101,105 @@ Graph* Graphs::keep(std::unique_ptr<Graph> graph) {
   return g;
 }
 
+std::optional<size_t> Conditional::body(uint32_t value) const {
+  size_t wanted = value;
+  if (type != CU_GRAPH_COND_TYPE_SWITCH) wanted = value ? 0 : 1;
+  if (wanted >= bodies.size()) return std::nullopt;
+  return wanted;
+}
+
+CUresult Graph::add_conditional(std::vector<GraphNode*> after, uint64_t handle, CUgraphConditionalNodeType type,
+                                unsigned bodies, GraphNode*& out) {
+  const auto condition = std::ranges::find_if(conditions, [&](const auto& c) { return c->address == handle; });
+  const unsigned most = type == CU_GRAPH_COND_TYPE_WHILE ? 1 : type == CU_GRAPH_COND_TYPE_IF ? 2 : ~0u;
+  if (condition == conditions.end() || type > CU_GRAPH_COND_TYPE_SWITCH || bodies == 0 || bodies > most)
+    return CUDA_ERROR_INVALID_VALUE;
+  auto c = std::make_shared<Conditional>();
+  c->condition = *condition;
+  c->type = type;
+  for (unsigned i = 0; i < bodies; ++i) {
+    c->bodies.push_back(std::make_unique<Graph>());
+    c->bodies.back()->conditions = conditions;  // kernels in it may set them, and nodes ask for them
+    c->handles.push_back(reinterpret_cast<CUgraph>(c->bodies.back().get()));
+  }
+  out = add(CU_GRAPH_NODE_TYPE_CONDITIONAL, std::move(after));
+  out->conditional = std::move(c);
+  return CUDA_SUCCESS;
+}
+
 bool Graphs::destroy(Graph* g) {
   for (const auto& [_, e] : execs_)
     if (e->memory_of == g) e->memory_of = nullptr;
   return graphs_.erase(g) != 0;
 }
 
-Graph* Graphs::graph(void* handle) const {
-  for (const auto& [_, c] : captures_)
-    if (c->graph.get() == handle) return c->graph.get();
-  const auto it = graphs_.find(handle);
-  return it == graphs_.end() ? nullptr : it->second.get();
-}
+namespace {
 
-GraphNode* Graphs::node(void* handle) const {
-  for (const auto& [_, c] : captures_)
-    if (c->graph->has(static_cast<GraphNode*>(handle))) return static_cast<GraphNode*>(handle);
-  for (const auto& [_, g] : graphs_)
-    if (g->has(static_cast<GraphNode*>(handle))) return static_cast<GraphNode*>(handle);
+/// The first that is not null of f(graph), for a graph and those in its nodes.
+template <class F>
+auto search(Graph& g, const F& f) -> decltype(f(g)) {
+  if (const auto found = f(g)) return found;
+  for (const auto& n : g.nodes)
+    if (n->conditional)
+      for (const auto& body : n->conditional->bodies)
+        if (const auto found = search(*body, f)) return found;
   return nullptr;
 }
 
-CUresult Graphs::instantiate(Graph* g, bool frees_on_launch, GraphExec*& out) {
-  const auto order = g->order();
+}  // namespace
+
+Graph* Graphs::graph(void* handle) const {
+  const auto is_it = [&](Graph& g) { return &g == handle ? &g : nullptr; };
+  for (const auto& [_, c] : captures_)
+    if (Graph* found = search(*c->graph, is_it)) return found;
+  for (const auto& [_, g] : graphs_)
+    if (Graph* found = search(*g, is_it)) return found;
+  return nullptr;
+}
+
+GraphNode* Graphs::node(void* handle) const {
+  auto* const n = static_cast<GraphNode*>(handle);
+  const auto has_it = [&](Graph& g) { return g.has(n) ? n : nullptr; };
+  for (const auto& [_, c] : captures_)
+    if (search(*c->graph, has_it)) return n;
+  for (const auto& [_, g] : graphs_)
+    if (search(*g, has_it)) return n;
+  return nullptr;
+}
+
+namespace {
+
+CUresult make_executable(const Graph& g, std::unique_ptr<GraphExec>& out) {
+  const auto order = g.order();
   if (!order) return CUDA_ERROR_INVALID_VALUE;
-  auto e = std::make_unique<GraphExec>();
+  out = std::make_unique<GraphExec>();
+  out->conditions = g.conditions;
+  for (const GraphNode* n : *order) {
+    out->place[n] = out->steps.size();
+    out->steps.push_back(*n);
+    GraphNode& step = out->steps.back();
+    // Parameters that are set in the one are not set in the other.
+    if (n->kernel) step.kernel = std::make_shared<PreparedLaunch>(*n->kernel);
+    if (!n->conditional) continue;
+    for (const auto& body : n->conditional->bodies) {
+      // As the manual has it: a body holds no such nodes.
+      if (std::ranges::any_of(body->nodes, [](const auto& inner) {
+            return inner->allocates || inner->frees || inner->type == CU_GRAPH_NODE_TYPE_HOST;
+          }))
+        return CUDA_ERROR_NOT_SUPPORTED;
+      std::unique_ptr<GraphExec> made;
+      if (const CUresult e = make_executable(*body, made); e != CUDA_SUCCESS) return e;
+      step.bodies.push_back(std::move(made));
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult Graphs::instantiate(Graph* g, bool frees_on_launch, GraphExec*& out) {
+  std::unique_ptr<GraphExec> e;
+  if (const CUresult error = make_executable(*g, e); error != CUDA_SUCCESS) return error;
   e->frees_on_launch = frees_on_launch;
   if (g->has_memory()) {
     // Both would allocate at the same addresses.
@@ -133,19 +207,13 @@ CUresult Graphs::instantiate(Graph* g, bool frees_on_launch, GraphExec*& out) {
       return CUDA_ERROR_NOT_SUPPORTED;
     e->memory_of = g;
   }
-  for (const GraphNode* n : *order) {
-    e->place[n] = e->steps.size();
-    e->steps.push_back(*n);
-    // Parameters that are set in the one are not set in the other.
-    if (n->kernel) e->steps.back().kernel = std::make_shared<PreparedLaunch>(*n->kernel);
-  }
   out = e.get();
   execs_[out] = std::move(e);
   return CUDA_SUCCESS;
 }
 
 CUresult Graphs::clone(const Graph& g, Graph*& out) {
-  if (g.has_memory()) return CUDA_ERROR_NOT_SUPPORTED;
+  if (g.has_memory() || !g.conditions.empty()) return CUDA_ERROR_NOT_SUPPORTED;
   auto copy = std::make_unique<Graph>();
   std::map<const GraphNode*, GraphNode*> twin;
   for (const auto& n : g.nodes) {
@@ -165,12 +233,19 @@ GraphExec* Graphs::exec(void* handle) const {
 }
 
 CUresult Graphs::begin(Stream& origin) {
+  auto own = std::make_unique<Graph>();
+  const CUresult e = begin(origin, *own, {});
+  if (e == CUDA_SUCCESS) origin.capture->own = std::move(own);
+  return e;
+}
+
+CUresult Graphs::begin(Stream& origin, Graph& into, std::vector<GraphNode*> after) {
   if (origin.capture) return CUDA_ERROR_ILLEGAL_STATE;
   auto c = std::make_unique<Capture>();
   c->id = ++captured_;
-  c->graph = std::make_unique<Graph>();
+  c->graph = &into;
   c->origin = &origin;
-  c->front[&origin];
+  c->front[&origin] = std::move(after);
   origin.capture = c.get();
   captures_[c.get()] = std::move(c);
   return CUDA_SUCCESS;
@@ -195,7 +270,7 @@ CUresult Graphs::end(Stream& stream, Graph*& out) {
     member->capture = nullptr;
   }
   const bool broken = c->broken;
-  if (!broken && joined) out = keep(std::move(c->graph));
+  if (!broken && joined) out = c->own ? keep(std::move(c->own)) : c->graph;
   captures_.erase(c);
   return broken ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : joined ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
 }
@@ -295,7 +370,7 @@ bool update(GraphExec& e, Graph& g, CUgraphExecUpdateResult& why, GraphNode*& wh
     why = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
     if (where->type != e.steps[i].type) return false;
     why = CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
-    if (where->allocates || where->frees) return false;
+    if (where->allocates || where->frees || where->conditional) return false;
     why = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     if (edges(*where, place) != edges(e.steps[i], e.place)) return false;
   }

@@ -18,6 +18,30 @@ namespace tinygpu::cuda {
 class State;
 struct Stream;
 
+struct Graph;
+struct GraphExec;
+
+/// A value in device memory by which a graph goes on one way or another. Its address is the handle.
+struct Condition {
+  api::Memory& memory;
+  uint64_t address = 0;
+  std::optional<uint32_t> at_launch;  // what it is set to when the graph is launched
+  Condition(api::Memory& m, uint64_t where, std::optional<uint32_t> set) : memory(m), address(where), at_launch(set) {}
+  ~Condition() { memory.release(address); }
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+};
+
+/// What a node does that a condition decides.
+struct Conditional {
+  std::shared_ptr<Condition> condition;
+  CUgraphConditionalNodeType type = CU_GRAPH_COND_TYPE_IF;
+  std::vector<std::unique_ptr<Graph>> bodies;
+  std::vector<CUgraph> handles;  // of the bodies
+  /// Which body comes next, by the condition's value; nothing if none does.
+  std::optional<size_t> body(uint32_t value) const;
+};
+
 /// One node. Its address is the handle of both APIs.
 struct GraphNode {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -26,10 +50,13 @@ struct GraphNode {
   std::vector<GraphNode*> after;
   std::shared_ptr<GraphAddresses> allocates;
   uint64_t frees = 0;  // an address
+  std::shared_ptr<Conditional> conditional;
+  std::vector<std::shared_ptr<const GraphExec>> bodies;  // of a step of an executable graph
 };
 
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
+  std::vector<std::shared_ptr<Condition>> conditions;
   GraphNode* add(CUgraphNodeType type, std::vector<GraphNode*> after);
   bool has(const GraphNode* node) const;
   /// The nodes, each behind those that it comes after; nothing if they go in a circle.
@@ -40,6 +67,9 @@ struct Graph {
   /// INVALID_VALUE for what no node has allocated, or one of this graph frees already.
   CUresult add_free(GraphMemory& memory, std::vector<GraphNode*> after, uint64_t address, GraphNode*& out);
   bool has_memory() const;
+  /// INVALID_VALUE for a handle that is none of this graph's, and a number of bodies that the type does not have.
+  CUresult add_conditional(std::vector<GraphNode*> after, uint64_t handle, CUgraphConditionalNodeType type,
+                           unsigned bodies, GraphNode*& out);
 };
 
 struct GraphExec {
@@ -47,12 +77,14 @@ struct GraphExec {
   std::map<const GraphNode*, size_t> place;  // of the graph's nodes
   const Graph* memory_of = nullptr;          // the graph, if it has nodes of memory
   bool frees_on_launch = false;              // what it allocated before
+  std::vector<std::shared_ptr<Condition>> conditions;
 };
 
 /// A graph that streams write.
 struct Capture {
   uint64_t id = 0;
-  std::unique_ptr<Graph> graph;
+  std::unique_ptr<Graph> own;  // unless nodes go into a graph that was there
+  Graph* graph = nullptr;
   Stream* origin = nullptr;
   bool broken = false;                               // by something that cannot be captured
   std::map<Stream*, std::vector<GraphNode*>> front;  // of each stream: what its next node comes after
@@ -76,6 +108,8 @@ class Graphs {
 
   // ---- Capture. A stream that captures has Stream::capture.
   CUresult begin(Stream& origin);
+  /// The nodes go into this graph, behind these.
+  CUresult begin(Stream& origin, Graph& into, std::vector<GraphNode*> after);
   /// INVALIDATED and no graph if something that cannot be captured was done meanwhile.
   CUresult end(Stream& stream, Graph*& out);
   /// The capture of this number, if it goes on.

@@ -78,18 +78,37 @@ constexpr uint64_t kLargestFile = uint64_t(1) << 32;
 CUresult load_image(State& s, const void* image, const JitOptions& jit, void** handle, bool ends_with_context) {
   if (!handle || !image) return CUDA_ERROR_INVALID_VALUE;
   return load_chosen(
-      s, [&] { return image::images_at(image, s.machine.spec(), ptx_kept_by_compilers()); }, jit, handle,
-      ends_with_context);
+      s,
+      [&] {
+        if (const Link* link = s.links.of_result(image)) return link->pieces;
+        return image::images_at(image, s.machine.spec(), ptx_kept_by_compilers());
+      },
+      jit, handle, ends_with_context);
+}
+
+bool log_error(const JitOptions& jit, const std::string& text) {
+  return write_log(jit, CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, text);
+}
+
+CUresult try_images(State& s, const image::Images& images, const JitOptions& jit) {
+  void* module = nullptr;
+  const CUresult e = load_chosen(
+      s, [&] { return images; }, jit, &module, true);
+  if (e == CUDA_SUCCESS) unload(s, module);
+  return e;
+}
+
+std::optional<std::vector<uint8_t>> read_code(const char* path) {
+  std::string why;
+  auto bytes = image::read_regular_file(path, kLargestFile, why);
+  if (!bytes) say("file-not-found", fmt::format("cannot read {}: {}", path, why));
+  return bytes;
 }
 
 CUresult load_file(State& s, const char* path, const JitOptions& jit, void** handle, bool ends_with_context) {
   if (!handle || !path) return CUDA_ERROR_INVALID_VALUE;
-  std::string why;
-  const auto bytes = image::read_regular_file(path, kLargestFile, why);
-  if (!bytes) {
-    say("file-not-found", fmt::format("cannot read {}: {}", path, why));
-    return CUDA_ERROR_FILE_NOT_FOUND;
-  }
+  const auto bytes = read_code(path);
+  if (!bytes) return CUDA_ERROR_FILE_NOT_FOUND;
   return load_chosen(
       s, [&] { return image::images_of(image::Bytes(*bytes), s.machine.spec(), ptx_kept_by_compilers()); }, jit, handle,
       ends_with_context);

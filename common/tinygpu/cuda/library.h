@@ -2,7 +2,10 @@
 #pragma once
 #include <cuda.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/tinygpu/cuda/module.h"
 
@@ -22,6 +25,12 @@ struct JitOptions {
 CUresult load_image(State& s, const void* image, const JitOptions& jit, void** handle, bool ends_with_context = false);
 /// The same from a file, a regular one. FILE_NOT_FOUND.
 CUresult load_file(State& s, const char* path, const JitOptions& jit, void** handle, bool ends_with_context = false);
+/// Loads them and takes them away again, to see whether they fit together.
+CUresult try_images(State& s, const image::Images& images, const JitOptions& jit);
+/// False if the options name no buffer for it.
+bool log_error(const JitOptions& jit, const std::string& text);
+/// The bytes of a regular file, or nothing, and a diagnosis.
+std::optional<std::vector<uint8_t>> read_code(const char* path);
 // All others: INVALID_HANDLE for a dead module.
 CUresult unload(State& s, const void* module);
 

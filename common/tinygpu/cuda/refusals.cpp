@@ -16,9 +16,6 @@ constexpr Refusal kOneProcess{"a machine belongs to one process, and no other pr
 constexpr Refusal kSms{"the runtime's execution contexts are not there",
                        "the driver's green contexts are: cuGreenCtxCreate"};
 constexpr Refusal kSparse{"an array has all its memory", "map the memory of a buffer (cuMemMap)"};
-constexpr Refusal kLinked{
-    "its result is machine code, and tinygpu runs PTX",
-    "load the PTX by cuModuleLoadData; pieces that need each other, by nvcc -rdc=true with PTX kept"};
 constexpr Refusal kGraphics{"there is no graphics", "copy through memory of the host"};
 constexpr Refusal kOneDevice{"a machine has one device", ""};
 
@@ -33,7 +30,6 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"MemMapArray", kSparse},
     {"SparseProperties", kSparse},
     {"HandleForAddressRange", kOneProcess},
-    {"cuLink", kLinked},
     {"External", kGraphics},
     {"Graphics", kGraphics},
     {"cuGL", kGraphics},

@@ -81,8 +81,12 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaGetDevice(int* device) {
   return always([&](State&) { return answer(device, 0); });
 }
+/// From CUDA 12 on it makes the primary context.
 cudaError_t cudaSetDevice(int device) {
-  return on_device(device, [](State&) { return CUDA_SUCCESS; });
+  return on_device(device, [](State& s) {
+    s.runtime_in_use = true;
+    return CUDA_SUCCESS;
+  });
 }
 cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return cudaSetDevice(device); }
 cudaError_t cudaSetValidDevices(int* devices, int count) {

@@ -9,6 +9,14 @@ extern "C" {
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return driver_call("cuStreamBeginCapture", stream, CUstreamCaptureMode(mode));
 }
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                          const cudaGraphEdgeData* edges, size_t count, cudaStreamCaptureMode mode) {
+  return driver_call("cuStreamBeginCaptureToGraph", stream, graph, after, edges, count, CUstreamCaptureMode(mode));
+}
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* after,
+                                                const cudaGraphEdgeData* edges, size_t count, unsigned flags) {
+  return driver_call("cuStreamUpdateCaptureDependencies", stream, after, edges, count, flags);
+}
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return driver_call("cuStreamEndCapture", stream, graph);
 }

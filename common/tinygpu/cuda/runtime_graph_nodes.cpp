@@ -171,10 +171,25 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* out, cudaGraph_t graph, const cuda
       return e;
     }
     case cudaGraphNodeTypeMemFree: return cudaGraphAddMemFreeNode(out, graph, after, count, p->free.dptr);
+    case cudaGraphNodeTypeConditional: {
+      CUgraphNodeParams q{};
+      q.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+      q.conditional.handle = p->conditional.handle;
+      q.conditional.type = CUgraphConditionalNodeType(p->conditional.type);
+      q.conditional.size = p->conditional.size;
+      const cudaError_t e =
+          driver_call("cuGraphAddNode", out, graph, after, static_cast<const CUgraphEdgeData*>(nullptr), count, &q);
+      if (e == cudaSuccess) p->conditional.phGraph_out = q.conditional.phGraph_out;
+      return e;
+    }
     default:
-      return finish(
-          CUresult(say_not_implemented("cudaGraphAddNode for a child graph, an event, a semaphore or a condition")));
+      return finish(CUresult(say_not_implemented("cudaGraphAddNode for a child graph, an event or a semaphore")));
   }
+}
+
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* out, cudaGraph_t graph, unsigned value,
+                                             unsigned flags) {
+  return driver_call("cuGraphConditionalHandleCreate", out, graph, CUcontext(nullptr), value, flags);
 }
 
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {

@@ -18,6 +18,7 @@
 #include "common/tinygpu/cuda/launch_observers.h"
 #include "common/tinygpu/cuda/launch_totals.h"
 #include "common/tinygpu/cuda/limits.h"
+#include "common/tinygpu/cuda/links.h"
 #include "common/tinygpu/cuda/memory_pools.h"
 #include "common/tinygpu/cuda/modules.h"
 #include "common/tinygpu/cuda/process_hooks.h"
@@ -67,6 +68,7 @@ class State {
   Streams streams{graphs};
   Events events;
   Modules modules;
+  Links links;
   MemoryPools pools;
   Limits limits{machine};
   /// The end of the primary context (cudaDeviceReset): everything allocated, created or set in it is gone, the sticky

@@ -1,15 +1,31 @@
 #include "common/tinygpu/cuda/submitted.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "common/tinygpu/base/clean_thread.h"
 #include "common/tinygpu/cuda/graph.h"
+#include "common/tinygpu/cuda/memory.h"
 #include "common/tinygpu/cuda/state.h"
 #include "common/tinygpu/cuda/stream.h"
+#include "common/tinygpu/machine/chip/device_launches.h"
 #include "common/tinygpu/machine/chip/grid_scheduler.h"
 
 namespace tinygpu::cuda {
+
+namespace {
+
+uint32_t condition(State& s, uint64_t address) {
+  uint32_t value = 0;
+  std::memcpy(&value, s.machine.memory().at(address, sizeof value), sizeof value);
+  return value;
+}
+void set_condition(State& s, uint64_t address, uint32_t value) {
+  std::memcpy(s.machine.memory().at(address, sizeof value), &value, sizeof value);
+}
+
+}  // namespace
 
 // ---- What comes after what
 
@@ -65,9 +81,8 @@ void Submitted::wait(const Stream& stream, const Event& event) {
   if (event.batch == batch_) add(stream).after.push_back(event.piece);
 }
 
-void Submitted::add(const Stream& stream, const GraphExec& graph) {
-  const size_t root = pieces_.size();
-  add(stream);
+std::vector<size_t> Submitted::add_steps(std::deque<Piece>& pieces, const Stream& stream, const GraphExec& graph,
+                                         size_t root) {
   std::vector<size_t> all;
   for (const GraphNode& step : graph.steps) {
     Piece p;
@@ -76,17 +91,29 @@ void Submitted::add(const Stream& stream, const GraphExec& graph) {
     for (const GraphNode* a : step.after) p.after.push_back(root + 1 + graph.place.at(a));
     p.kernel = step.kernel;
     p.work = step.work;
+    if (step.conditional) p.conditional = &step;
     // Captured as a programmatic launch behind one kernel, which lets one other start.
     const size_t before = step.after.size() == 1 ? p.after.back() : kNone;
-    if (p.kernel && p.kernel->request.programmatic && before != kNone && pieces_[before].kernel &&
-        !pieces_[before].has_dependent) {
+    if (p.kernel && p.kernel->request.programmatic && before != kNone && pieces[before].kernel &&
+        !pieces[before].has_dependent) {
       p.primary = before;
       p.after = {before};
-      pieces_[before].has_dependent = true;
+      pieces[before].has_dependent = true;
     }
-    all.push_back(pieces_.size());
-    pieces_.push_back(std::move(p));
+    all.push_back(pieces.size());
+    pieces.push_back(std::move(p));
   }
+  return all;
+}
+
+void Submitted::add(const Stream& stream, const GraphExec& graph) {
+  const size_t root = pieces_.size();
+  add(stream).work = [conditions = graph.conditions](State& s) {
+    for (const auto& c : conditions)
+      if (c->at_launch) set_condition(s, c->address, *c->at_launch);
+    return CUDA_SUCCESS;
+  };
+  const std::vector<size_t> all = add_steps(pieces_, stream, graph, root);
   Piece& end = add(stream);
   end.kernel_before = kNone;
   end.after.insert(end.after.end(), all.begin(), all.end());
@@ -149,11 +176,99 @@ class Submitted::Run {
         p.started = moved = true;
         const uint64_t when = ready(p);
         if (p.event && p.event->piece == i) stamp(*p.event, when);
+        if (p.conditional) {
+          go_on(i, when);
+          continue;
+        }
         finish(p, p.work ? do_work(p, when) : when);
+        if (p.closes != kNone) close(p.closes, when);
       }
     }
     while (first_ < pieces_.size() && pieces_[first_].over) ++first_;
     return kernels;
+  }
+
+  // ---- Pieces for a piece that is not over before they are
+
+  /// An empty piece that is over at `when`: what is added behind it begins then.
+  size_t add_root(const Piece& of, uint64_t when) {
+    Piece root;
+    root.stream = of.stream;
+    root.started = true;
+    pieces_.push_back(std::move(root));
+    finish(pieces_.back(), when);
+    return pieces_.size() - 1;
+  }
+  void add_end(size_t of, std::vector<size_t> after) {
+    Piece end;
+    end.stream = pieces_[of].stream;
+    end.after = std::move(after);
+    end.closes = of;
+    pieces_.push_back(std::move(end));
+  }
+  void close(size_t i, uint64_t when) {
+    const GraphNode* const step = pieces_[i].conditional;
+    if (step && step->conditional->type == CU_GRAPH_COND_TYPE_WHILE) return go_on(i, when);
+    finish(pieces_[i], when);
+  }
+
+  /// A step that a condition decides, once and, of a loop, whenever its body is over.
+  void go_on(size_t i, uint64_t when) {
+    const GraphNode& step = *pieces_[i].conditional;
+    const auto body = step.conditional->body(condition(s_, step.conditional->condition->address));
+    if (!body || error_ != CUDA_SUCCESS) return finish(pieces_[i], when);
+    const size_t root = add_root(pieces_[i], when);
+    std::vector<size_t> all = add_steps(pieces_, *pieces_[i].stream, *step.bodies[*body], root);
+    all.push_back(root);
+    add_end(i, std::move(all));
+  }
+
+  /// What the grid of piece `i`, which ends now, has launched: work of one stream of a CTA in its order, other work
+  /// side by side, and behind all the tail.
+  void add_launched(size_t i, const std::vector<DeviceLaunch>& launches, uint64_t when) {
+    const size_t root = add_root(pieces_[i], when);
+    Module& module = *pieces_[i].kernel->request.kernel->module;
+    std::map<std::pair<Dim3, uint64_t>, size_t> last;
+    std::vector<size_t> all{root};
+    const auto add = [&](const DeviceLaunch& d, std::vector<size_t> after) {
+      Piece p;
+      p.stream = pieces_[i].stream;
+      p.after = std::move(after);
+      if (!prepare_launched(module, d, p)) return false;
+      pieces_.push_back(std::move(p));
+      return true;
+    };
+    for (const DeviceLaunch& d : launches) {
+      if (d.stream == kDeviceTailLaunch) continue;
+      const auto before = last.find({d.by_cta, d.stream});
+      if (!add(d, {before == last.end() ? root : before->second})) continue;
+      all.push_back(pieces_.size() - 1);
+      if (d.stream != kDeviceFireAndForget) last[{d.by_cta, d.stream}] = all.back();
+    }
+    for (const DeviceLaunch& d : launches)
+      if (d.stream == kDeviceTailLaunch && add(d, all)) all.push_back(pieces_.size() - 1);
+    add_end(i, std::move(all));
+  }
+  bool prepare_launched(Module& module, const DeviceLaunch& d, Piece& out) {
+    if (d.kernel.empty()) {
+      const auto pointer = [](uint64_t address) { return reinterpret_cast<const void*>(address); };
+      out.work = [to = pointer(d.copy_to), from = pointer(d.copy_from), bytes = d.copy_bytes](State& s) {
+        return copy(s, {to, Side::device}, {from, Side::device}, bytes);
+      };
+      return true;
+    }
+    LaunchRequest r;
+    r.kernel = module.kernel(d.kernel);
+    r.grid = d.grid;
+    r.block = d.block;
+    r.dynamic_shared = d.dynamic_shared;
+    r.packed = d.parameters.data();
+    r.packed_size = d.parameters.size();
+    auto prepared = std::make_shared<PreparedLaunch>();
+    const CUresult e = r.kernel ? prepare(s_, r, *prepared) : CUDA_ERROR_NOT_FOUND;
+    if (e != CUDA_SUCCESS && error_ == CUDA_SUCCESS) error_ = e;
+    out.kernel = std::move(prepared);
+    return e == CUDA_SUCCESS;
   }
 
   void stamp(Event& e, uint64_t when) {
@@ -190,7 +305,11 @@ class Submitted::Run {
         }
         uint64_t end = event.launch->start_time + event.stats.cycles;
         for (const size_t a : p.after) end = std::max(end, pieces_[a].end);
-        finish(p, end);
+        const std::vector<DeviceLaunch> launched = take_device_launches(event.launch->number);
+        if (launched.empty())
+          finish(p, end);
+        else
+          add_launched(r->piece, launched, end);
         end_ = std::max(end_, end);
         end_launch(s_, *r, event.stats);
         done_.emplace_back(r->kernel->name, std::move(event.stats));
@@ -224,6 +343,7 @@ class Submitted::Run {
   }
 
   void take_off() {
+    forget_device_launches();
     scheduler_ = std::make_unique<GridScheduler>(s_.gpu);
     start_ = ~0ull;
     end_ = 0;

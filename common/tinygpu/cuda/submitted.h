@@ -19,6 +19,7 @@ namespace tinygpu::cuda {
 class State;
 struct Event;
 struct GraphExec;
+struct GraphNode;
 struct Stream;
 using Work = std::function<CUresult(State&)>;
 
@@ -57,9 +58,16 @@ class Submitted {
     bool started = false, over = false;
     bool lets_dependents_start = false;
     uint64_t end = 0;  // when it is over
+    // A step that a condition decides, and a kernel that has launched others: over when the piece is that `closes` it,
+    // which comes behind those that were added for it.
+    const GraphNode* conditional = nullptr;
+    size_t closes = kNone;
   };
   class Run;
   Piece& add(const Stream& stream);
+  /// The graph's steps behind the piece `root`, which is the last one. Their places.
+  static std::vector<size_t> add_steps(std::deque<Piece>& pieces, const Stream& stream, const GraphExec& graph,
+                                       size_t root);
   size_t last_of(const Stream& stream) const;
 
   const Stream& legacy_;

@@ -5,24 +5,13 @@
 #include <cstdlib>
 #include <string>
 
+#include "common/tinygpu/isa/builtin_call.h"
+#include "common/tinygpu/isa/device_runtime.h"
+#include "common/tinygpu/isa/heap.h"
+
 namespace tinygpu::isa {
 
 namespace {
-
-/// Value of the call's argument `n` in `lane`.
-template <class T>
-T argument(Warp& w, const Op& op, uint32_t n, int lane) {
-  T v;
-  std::memcpy(&v, w.local(uint32_t(lane), w.local_base() + op.list[1 + n], sizeof v), sizeof v);
-  return v;
-}
-
-template <class T>
-void set_return(Warp& w, const Op& op, int lane, T v) {
-  const uint32_t count = op.list[0];
-  if (op.list[1 + count] == 0) return;  // the caller ignores it
-  std::memcpy(w.local(uint32_t(lane), w.local_base() + op.list[2 + count], sizeof v), &v, sizeof v);
-}
 
 template <class T>
 T read(Warp& w, uint64_t address, int lane, const char* what) {
@@ -221,43 +210,13 @@ void assert_fail(Warp& w, const Op& op) {
 
 // ---- malloc, free
 
-constexpr const char* kHeapName = "device heap";
-
 void device_malloc(Warp& w, const Op& op) {
-  Gpu& gpu = w.gpu();
-  for_lanes(w.exec(), [&](int lane) {
-    const uint64_t size = argument<uint64_t>(w, op, 0, lane);
-    uint64_t address = 0;
-    if (size && size <= gpu.heap_limit && gpu.heap_used + size <= gpu.heap_limit) {
-      address = gpu.memory.allocate(size, 16, MemoryKind::device, kHeapName);
-      if (address) gpu.heap_used += size;
-    }
-    set_return(w, op, lane, address);
-  });
+  for_lanes(w.exec(),
+            [&](int lane) { set_return(w, op, lane, allocate_in_heap(w.gpu(), argument<uint64_t>(w, op, 0, lane))); });
 }
 
 void device_free(Warp& w, const Op& op) {
-  Gpu& gpu = w.gpu();
-  for_lanes(w.exec(), [&](int lane) {
-    const uint64_t address = argument<uint64_t>(w, op, 0, lane);
-    if (address == 0) return;
-    const Allocation* a = gpu.memory.find(address);
-    const char* help =
-        "free memory once: memory from cudaMalloc on the host, memory from malloc in a kernel in a "
-        "kernel";
-    if (!a) w.fault(FaultKind::launch_failure, "heap-free-invalid", "free of a pointer to no allocation", help, lane);
-    // An H200 goes on 64 bytes into memory of cudaMalloc, and faults 4 bytes into it: by the alignment, it is inferred.
-    if (address % 16 || (a->name == kHeapName && a->base != address))
-      w.fault(FaultKind::illegal_address, "heap-free-invalid", "free of a pointer into the middle of an allocation",
-              help, lane);
-    if (a->name != kHeapName) {
-      w.report(Severity::error, "heap-free-invalid", "free of a pointer that device-side malloc did not return", help,
-               lane);
-      return;
-    }
-    gpu.heap_used -= a->size;
-    gpu.memory.release(address);
-  });
+  for_lanes(w.exec(), [&](int lane) { free_in_heap(w, argument<uint64_t>(w, op, 0, lane), lane); });
 }
 
 }  // namespace
@@ -267,7 +226,7 @@ ExecFn builtin_function(std::string_view name) {
   if (name == "__assertfail") return assert_fail;
   if (name == "malloc") return device_malloc;
   if (name == "free") return device_free;
-  return nullptr;
+  return device_runtime_function(name);
 }
 
 }  // namespace tinygpu::isa

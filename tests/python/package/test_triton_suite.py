@@ -1,5 +1,6 @@
 """The runner of Triton's suite: what passes, fails, dies and hangs; the sample; the list of what is expected."""
 
+import argparse
 import pathlib
 import sys
 
@@ -61,6 +62,35 @@ def test_sample():
     assert 900 < len(taken) < 1100
     assert [n for n in taken if triton_suite_plugin.sampled(n, 0.05, 1)] == [n for n in names if triton_suite_plugin.sampled(n, 0.05, 1)], "part of the larger one"
     assert taken != [n for n in names if triton_suite_plugin.sampled(n, 0.1, 2)]
+
+
+def test_sample_takes_so_many_of_each_file():
+    ids = [f"{file}.py::test_{i}" for file in "ab" for i in range(50)] + ["c.py::test_0"]
+    taken = triton_suite.sample(ids, 1, 1, 5)
+    assert [sum(name.startswith(file) for name in taken) for file in "abc"] == [5, 5, 1]
+    assert set(taken) < set(triton_suite.sample(ids, 1, 1, 20)), "part of the larger one"
+    assert set(triton_suite.sample(ids, 1, 1, 0)) == set(ids)
+
+
+def test_continue(environment, monkeypatch):
+    monkeypatch.setattr(triton_suite, "AREAS", {"some": ["unit/test_some.py"]})
+    monkeypatch.setattr(triton_suite, "SAID", triton_suite.RESULTS / "said.json")
+
+    def run(**options):
+        given = {"share": 1, "seed": 1, "most": 0, "seconds": 3, "limit": 60, "go_on": True} | options
+        return triton_suite.run_area(environment, "b200", "some", argparse.Namespace(**given))
+
+    assert run(most=2, limit=0) == 0 and triton_suite.record_of("some", "b200") is None, "there was no time for any"
+    run(most=2)
+    first = [line["id"] for line in triton_suite.record_of("some", "b200")["said"]]
+    assert len(first) == 2
+    assert run() == 2, "test_wrong and test_dies, which no list knows"
+    said = [line["id"] for line in triton_suite.record_of("some", "b200")["said"]]
+    assert said[:2] == first and len(said) == len(set(said)) == 7
+    triton_suite.keep()
+    assert triton_suite.kept.load(triton_suite.SAID) == {
+        "unit/test_some.py": {"b200": {"tests": 7, "taken": 7, "passed": 3, "skipped": 1, "slow": 1, "known": 0, "unknown": 2}}}
+    assert "7 of 7 tests. Of 5 that ran to their end 3 pass (60.0%), 0 fail with a reason and 2 without." in triton_suite.table()[-1]
 
 
 @pytest.fixture
