@@ -64,6 +64,14 @@ def test_sample():
     assert taken != [n for n in names if triton_suite_plugin.sampled(n, 0.1, 2)]
 
 
+@pytest.fixture
+def expected(tmp_path, monkeypatch):
+    monkeypatch.setattr(triton_suite, "EXPECTED", tmp_path / "list.txt")
+    triton_suite.expected.cache_clear()
+    yield triton_suite.EXPECTED
+    triton_suite.expected.cache_clear()
+
+
 def test_sample_takes_so_many_of_each_file():
     ids = [f"{file}.py::test_{i}" for file in "ab" for i in range(50)] + ["c.py::test_0"]
     taken = triton_suite.sample(ids, 1, 1, 5)
@@ -72,7 +80,8 @@ def test_sample_takes_so_many_of_each_file():
     assert set(triton_suite.sample(ids, 1, 1, 0)) == set(ids)
 
 
-def test_continue(environment, monkeypatch):
+def test_continue(environment, expected, monkeypatch):
+    expected.write_text("")
     monkeypatch.setattr(triton_suite, "AREAS", {"some": ["unit/test_some.py"]})
     monkeypatch.setattr(triton_suite, "SAID", triton_suite.RESULTS / "said.json")
 
@@ -91,14 +100,6 @@ def test_continue(environment, monkeypatch):
     assert triton_suite.kept.load(triton_suite.SAID) == {
         "unit/test_some.py": {"b200": {"tests": 7, "taken": 7, "passed": 3, "skipped": 1, "slow": 1, "known": 0, "unknown": 2}}}
     assert "7 of 7 tests. Of 5 that ran to their end 3 pass (60.0%), 0 fail with a reason and 2 without." in triton_suite.table()[-1]
-
-
-@pytest.fixture
-def expected(tmp_path, monkeypatch):
-    monkeypatch.setattr(triton_suite, "EXPECTED", tmp_path / "list.txt")
-    triton_suite.expected.cache_clear()
-    yield triton_suite.EXPECTED
-    triton_suite.expected.cache_clear()
 
 
 def test_reasons(expected):
