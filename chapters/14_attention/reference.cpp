@@ -7,6 +7,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "common/harness/clones.h"
 #include "common/harness/inputs.h"
 
 namespace attention {
@@ -24,9 +25,7 @@ double number(uint16_t word) { return value_of(Format::bf16, word); }
 uint32_t seen(const Inputs& in, uint32_t query) { return in.causal ? std::min(in.keys, query + 1) : in.keys; }
 
 /// Σ qk and Σ |qk| of a query and `count` keys.
-[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] void scores(const double* q, const float* k,
-                                                                                  uint32_t dim, uint32_t count,
-                                                                                  double* sum, double* magnitude) {
+GEN5_CLONES void scores(const double* q, const float* k, uint32_t dim, uint32_t count, double* sum, double* magnitude) {
   for (uint32_t j = 0; j < count; ++j) {
     double s = 0, a = 0;
     for (uint32_t i = 0; i < dim; ++i) {
@@ -40,10 +39,8 @@ uint32_t seen(const Inputs& in, uint32_t query) { return in.causal ? std::min(in
 }
 
 /// Σ w·v and Σ u·|v|.
-[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] void weigh(const double* w, const double* u,
-                                                                                 const float* v, uint32_t dim,
-                                                                                 uint32_t count, double* sum,
-                                                                                 double* magnitude) {
+GEN5_CLONES void weigh(const double* w, const double* u, const float* v, uint32_t dim, uint32_t count, double* sum,
+                       double* magnitude) {
   std::fill_n(sum, dim, 0);
   std::fill_n(magnitude, dim, 0);
   for (uint32_t j = 0; j < count; ++j)

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/harness/clones.h"
 #include "common/harness/inputs.h"
 #include "common/harness/table.h"
 
@@ -31,9 +32,7 @@ double smallest_error(const Product& in, Output output) {
 double error_factor(const Product& in) { return in.steps * in.step_error; }
 
 /// Σ ab and Σ |ab| of one row of A with eight rows of B (k doubles each, kept in columns: b[i * 8 + j]).
-[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] void dot8(const double* a, const double* b,
-                                                                                uint32_t k, double* sum,
-                                                                                double* magnitude) {
+GEN5_CLONES void dot8(const double* a, const double* b, uint32_t k, double* sum, double* magnitude) {
   double s[8] = {}, m[8] = {};
   for (uint32_t i = 0; i < k; ++i)
     for (int j = 0; j < 8; ++j) {

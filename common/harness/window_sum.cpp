@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "common/harness/clones.h"
+
 namespace gen5::harness {
 namespace {
 
@@ -112,9 +114,8 @@ struct UnpackedRows {
 
 /// The same. What depths there are is known to the compiler, which then keeps a column's numbers in registers: five
 /// times as fast.
-[[gnu::target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")]] bool step_columns(
-    const int32_t* a_sig, const int32_t* a_exp, const int32_t* b_sig, const int32_t* b_exp, int depth,
-    int product_shift, uint32_t* c) {
+GEN5_CLONES bool step_columns(const int32_t* a_sig, const int32_t* a_exp, const int32_t* b_sig, const int32_t* b_exp,
+                              int depth, int product_shift, uint32_t* c) {
   if (depth == 8) return step_of(8, a_sig, a_exp, b_sig, b_exp, product_shift, c);
   if (depth == 16) return step_of(16, a_sig, a_exp, b_sig, b_exp, product_shift, c);
   if (depth == 32) return step_of(32, a_sig, a_exp, b_sig, b_exp, product_shift, c);

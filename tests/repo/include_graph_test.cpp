@@ -121,4 +121,14 @@ TEST(IncludeGraph, TheMachineUsesNoStdRegex) {
     EXPECT_EQ(repo::read(repo::root / file).find("#include <regex>"), std::string::npos) << file;
 }
 
+// A function that is compiled for several levels crashes under ThreadSanitizer before main(); clones.h knows that.
+TEST(IncludeGraph, OneHeaderMakesClones) {
+  const std::string attribute = std::string("gnu::target") + "_clones";
+  for (const char* folder : {"common", "chapters", "tests", "probes"})
+    for (const auto& file : repo::files(folder, {".h", ".cpp", ".cu", ".cuh"}))
+      if (file != "common/harness/clones.h") {
+        EXPECT_EQ(repo::read(repo::root / file).find(attribute), std::string::npos) << file;
+      }
+}
+
 }  // namespace
