@@ -8,7 +8,10 @@ __global__ void parent(int* p) {
 
 int main() {
   int* p = nullptr;
-  cudaMalloc(&p, 128);
+  int sum = 0, result[32] = {};
+  cudaMalloc(&p, sizeof result);
   parent<<<1, 32>>>(p);
-  std::printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  const cudaError_t e = cudaMemcpy(result, p, sizeof result, cudaMemcpyDefault);
+  for (const int n : result) sum += n;
+  std::printf("%s %d\n", cudaGetErrorName(e), sum);
 }
