@@ -78,7 +78,7 @@ def found():
         if set(e) != {"program", "repository", "commit", "file", "line", "does", "told", "shows"}:
             sys.exit(f"wild_found.json: {e.get('program')} has not its eight fields")
         place = f"https://github.com/{e['repository']}/blob/{e['commit']}/{e['file']}#L{e['line']}"
-        told = ", ".join(f"`{code}`" for code in e["told"]) or "nothing"
+        told = ", ".join(f"`{code}`" for code in e["told"]) or "not run"
         lines.append(f"| {e['program']}, [`{pathlib.PurePath(e['file']).name}:{e['line']}`]({place}) | {e['does']} | {told} | {e['shows']} |")
     return lines
 
