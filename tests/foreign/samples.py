@@ -55,6 +55,7 @@ SAMPLES = {name: "" for name in """
     "matrixMul_nvrtc": SMALL_MATRICES,
     "threadFenceReduction": "--n=65536",
     "reduction": "--n=65536",
+    "reductionMultiBlockCG": "--n=65536",
     "shfl_scan": "",
     "histogram": "--sizemult=1",
     "transpose": "-dimX=128 -dimY=128",
