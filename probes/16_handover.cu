@@ -20,6 +20,7 @@ constexpr int kThreads = 128, kFew = 8, kMany = 24;
 constexpr uint32_t kLine = 32;                    // words: a counter has a line of its own
 constexpr uint32_t kWholeSm = 200 * 1024;         // shared memory with which a CTA is alone on its SM
 constexpr uint32_t kPage = 16 * 1024, kMost = 8;  // pages of a ring
+constexpr uint32_t kMostLoads = 11, kSource = 256 << 20;
 
 int sms() { return gen5::harness::current_device().sms; }
 
@@ -153,6 +154,191 @@ void raise(benchmark::State& state) {
                   }) / 4);
 }
 BENCHMARK(raise)->ArgNames({"ctas", "shared", "release"})->ArgsProduct({{1, 0}, {0, 1}, {0, 1}})->Apply(by_cycles);
+
+// ---- What a hand-over is made of
+
+enum class Read { relaxed, acquire };
+
+template <Read read>
+__device__ uint32_t value_of(const uint32_t* counter) {
+  if constexpr (read == Read::acquire) return counter_read(counter);
+  uint32_t value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  return value;
+}
+template <bool releases>
+__device__ void raised(uint32_t* counter) {
+  if constexpr (releases)
+    counter_raise(counter);
+  else
+    asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+
+/// What `turns` does between two reads of a counter that nobody changes.
+enum class Between { nothing, red, release, fence, load };
+
+/// A thread reads a counter again and again, each read behind the one before, and does something in between.
+template <Read read, Between between>
+__global__ void turns(uint32_t* memory, long long* cycles, int rounds) {
+  uint32_t* const counter = memory + blockIdx.x * 2 * kLine;
+  uint32_t sum = 0;
+  const long long t0 = ticks();
+#pragma unroll 1
+  for (int r = 0; r < rounds; ++r) {
+    const uint32_t is = value_of<read>(counter + sum);  // zero
+    sum += is;
+    if (is) continue;
+    if (between == Between::red) raised<false>(counter + kLine);
+    if (between == Between::release) raised<true>(counter + kLine);
+    if (between == Between::fence) asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    if (between == Between::load) sum += *const_cast<volatile uint32_t*>(counter + (1 << 18));
+  }
+  wait_for_value(sum, 0xfffffffe);
+  cycles[blockIdx.x] = ticks() - t0;
+}
+template <Read read, Between between>
+void turn(benchmark::State& state) {
+  const int ctas = state.range(0) ? int(state.range(0)) : sms();
+  alone(turns<read, between>);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+                    return measured(size_t(ctas), [&](long long* c) {
+                      turns<read, between><<<ctas, 1, kWholeSm>>>(counters(), c, rounds * 4);
+                    });
+                  }) / 4);
+}
+void by_ctas(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"ctas"})->Arg(1)->Arg(0);
+  by_cycles(b);
+}
+BENCHMARK(turn<Read::relaxed, Between::nothing>)->Name("turn/relaxed")->Apply(by_ctas);
+BENCHMARK(turn<Read::acquire, Between::nothing>)->Name("turn/acquire")->Apply(by_ctas);
+BENCHMARK(turn<Read::relaxed, Between::red>)->Name("turn/relaxed/red")->Apply(by_ctas);
+BENCHMARK(turn<Read::acquire, Between::red>)->Name("turn/acquire/red")->Apply(by_ctas);
+BENCHMARK(turn<Read::relaxed, Between::release>)->Name("turn/relaxed/release")->Apply(by_ctas);
+BENCHMARK(turn<Read::acquire, Between::release>)->Name("turn/acquire/release")->Apply(by_ctas);
+BENCHMARK(turn<Read::relaxed, Between::fence>)->Name("turn/relaxed/fence")->Apply(by_ctas);
+BENCHMARK(turn<Read::acquire, Between::fence>)->Name("turn/acquire/fence")->Apply(by_ctas);
+BENCHMARK(turn<Read::relaxed, Between::load>)->Name("turn/relaxed/load")->Apply(by_ctas);
+BENCHMARK(turn<Read::acquire, Between::load>)->Name("turn/acquire/load")->Apply(by_ctas);
+
+/// CTAs 2i and 2i + 1 hand each other a turn, a thread each and no words; with and without release and acquire.
+template <bool releases, Read read>
+__global__ void passes_turn(uint32_t* memory, long long* cycles, int rounds) {
+  const uint32_t pair = blockIdx.x / 2, mine = blockIdx.x % 2;
+  uint32_t* const turn = memory + pair * 2 * kLine;
+  const long long t0 = ticks();
+#pragma unroll 1
+  for (int r = 0; r < rounds; ++r) {
+    if (mine || r)
+      while (value_of<read>(turn + (mine ^ 1) * kLine) < uint32_t(r) + mine) {
+      }
+    raised<releases>(turn + mine * kLine);
+  }
+  if (mine == 0) cycles[pair] = ticks() - t0;
+}
+template <bool releases, Read read>
+void passed(benchmark::State& state) {
+  const int pairs = state.range(0) ? int(state.range(0)) : sms() / 2;
+  alone(passes_turn<releases, read>);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+                    return measured(size_t(pairs), [&](long long* c) {
+                      passes_turn<releases, read><<<pairs * 2, 1, kWholeSm>>>(counters(), c, rounds);
+                    });
+                  }) / 2);
+}
+BENCHMARK(passed<false, Read::relaxed>)->Name("passed/red/relaxed")->Apply(by_pairs);
+BENCHMARK(passed<false, Read::acquire>)->Name("passed/red/acquire")->Apply(by_pairs);
+BENCHMARK(passed<true, Read::relaxed>)->Name("passed/release/relaxed")->Apply(by_pairs);
+BENCHMARK(passed<true, Read::acquire>)->Name("passed/release/acquire")->Apply(by_pairs);
+
+/// CTAs 0 and 1 hand each other a turn, while each other CTA keeps `pages` loads of a page out of device memory on
+/// their way, until the turns are over.
+template <bool releases, Read read>
+__global__ void passes_beside(uint32_t* memory, long long* cycles, int rounds, const uint8_t* from, uint32_t pages) {
+  extern __shared__ __align__(1024) uint8_t shared[];
+  __shared__ alignas(8) uint64_t full[kMostLoads];
+  uint32_t *const over = memory + 2 * kLine, *const begun = memory + 3 * kLine;
+  if (blockIdx.x < 2) {
+    const uint32_t mine = blockIdx.x;
+    while (value_of<Read::relaxed>(begun) < gridDim.x - 2) {
+    }
+    const long long t0 = ticks();
+#pragma unroll 1
+    for (int r = 0; r < rounds; ++r) {
+      if (mine || r)
+        while (value_of<read>(memory + (mine ^ 1) * kLine) < uint32_t(r) + mine) {
+        }
+      raised<releases>(memory + mine * kLine);
+    }
+    if (mine == 0) cycles[0] = ticks() - t0;
+    if (mine) raised<false>(over);
+    return;
+  }
+  for (uint32_t i = 0; i < pages; ++i) mbarrier_init(shared_address(&full[i]), 1);
+  fence_mbarrier_init();
+  raised<false>(begun);
+  // The page that is asked for in turn t is waited for in turn t + pages.
+  uint32_t stage = 0, parity = 1, left = pages;
+  for (uint32_t turn = 0; left; ++turn) {
+    const uint32_t bar = shared_address(&full[stage]);
+    if (turn >= pages) mbarrier_wait_parity(bar, parity);
+    if (left < pages || value_of<Read::relaxed>(over)) {
+      --left;
+    } else {
+      mbarrier_arrive_expect_tx(bar, kPage);
+      const uint32_t at = (turn * (gridDim.x - 2) + blockIdx.x - 2) % (kSource / kPage);
+      bulk_load(shared_address(shared + stage * kPage), from + size_t(at) * kPage, kPage, bar);
+    }
+    if (++stage == pages) stage = 0, parity ^= 1;
+  }
+}
+template <bool releases, Read read>
+void beside(benchmark::State& state) {
+  static gen5::harness::DeviceBuffer<uint8_t> source(kSource);
+  const auto pages = uint32_t(state.range(0));
+  const auto kernel = passes_beside<releases, read>;
+  alone(kernel);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+                    return measured(1, [&](long long* c) {
+                      kernel<<<sms(), 1, kWholeSm>>>(counters(), c, rounds, source.get(), pages);
+                    });
+                  }) / 2);
+}
+void by_pages(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"pages"})->Arg(1)->Arg(2)->Arg(4)->Arg(11);
+  by_cycles(b);
+}
+BENCHMARK(beside<false, Read::relaxed>)->Name("beside/red/relaxed")->Apply(by_pages);
+BENCHMARK(beside<true, Read::acquire>)->Name("beside/release/acquire")->Apply(by_pages);
+
+/// A thread raises a counter, and reads it until it sees that.
+template <Read read>
+__global__ void sees_own(uint32_t* memory, long long* cycles, int rounds) {
+  uint32_t* const counter = memory + blockIdx.x * kLine;
+  const long long t0 = ticks();
+#pragma unroll 1
+  for (int r = 1; r <= rounds; ++r) {
+    raised<false>(counter);
+    while (value_of<read>(counter) < uint32_t(r)) {
+    }
+  }
+  cycles[blockIdx.x] = ticks() - t0;
+}
+template <Read read>
+void own(benchmark::State& state) {
+  const int ctas = state.range(0) ? int(state.range(0)) : sms();
+  alone(sees_own<read>);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+             return measured(size_t(ctas),
+                             [&](long long* c) { sees_own<read><<<ctas, 1, kWholeSm>>>(counters(), c, rounds); });
+           }));
+}
+BENCHMARK(own<Read::relaxed>)->Name("own/relaxed")->Apply(by_ctas);
+BENCHMARK(own<Read::acquire>)->Name("own/acquire")->Apply(by_ctas);
 
 // ---- Pages of shared memory
 

@@ -84,6 +84,9 @@ void Submitted::wait(const Stream& stream, const Event& event) {
 std::vector<size_t> Submitted::add_steps(std::deque<Piece>& pieces, const Stream& stream, const GraphExec& graph,
                                          size_t root) {
   std::vector<size_t> all;
+  std::map<const GraphNode*, uint32_t> followers;
+  for (const GraphNode& step : graph.steps)
+    for (const GraphNode* a : step.after) ++followers[a];
   for (const GraphNode& step : graph.steps) {
     Piece p;
     p.stream = &stream;
@@ -94,6 +97,8 @@ std::vector<size_t> Submitted::add_steps(std::deque<Piece>& pieces, const Stream
     if (step.conditional) p.conditional = &step;
     // Captured as a programmatic launch behind one kernel, which lets one other start.
     const size_t before = step.after.size() == 1 ? p.after.back() : kNone;
+    if (p.kernel && before != kNone && pieces[before].kernel && followers[step.after[0]] == 1)
+      p.behind_kernel = pieces[before].before_kernel = true;
     if (p.kernel && p.kernel->request.programmatic && before != kNone && pieces[before].kernel &&
         !pieces[before].has_dependent) {
       p.primary = before;
@@ -332,6 +337,8 @@ class Submitted::Run {
       if (error_ == CUDA_SUCCESS) error_ = e;
       return finish(p, ready(p));
     }
+    launch.config.behind_kernel = p.behind_kernel;
+    launch.config.before_kernel = p.before_kernel;
     const auto primary = std::ranges::find(running_, p.primary, &RunningLaunch::piece);
     launch.launch =
         primary == running_.end()

@@ -55,6 +55,7 @@ class Submitted {
     size_t kernel_before = kNone;  // the stream's last kernel, if nothing but events lies between
     size_t primary = kNone;        // programmatic dependent launch: the kernel that lets this one start
     bool has_dependent = false;    // it is the primary of another
+    bool behind_kernel = false, before_kernel = false;  // as in LaunchConfig
     bool started = false, over = false;
     bool lets_dependents_start = false;
     uint64_t end = 0;  // when it is over

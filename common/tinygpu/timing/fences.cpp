@@ -9,6 +9,8 @@ FenceTiming::FenceTiming(const MachineSpec& s)
       gpu_warp(uint64_t(s.number("fence.gpu.warp"))),
       proxy(uint64_t(s.number("fence.proxy.global"))),
       stored(uint64_t(s.number("fence.stored"))),
-      stored_bulk(uint64_t(s.number("fence.stored.bulk"))) {}
+      stored_bulk(uint64_t(s.number("fence.stored.bulk"))),
+      updated(uint64_t(s.number("fence.stored.atomic"))),
+      acquire(uint64_t(s.number("fence.acquire"))) {}
 
 }  // namespace tinygpu

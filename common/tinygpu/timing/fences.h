@@ -13,7 +13,9 @@ struct FenceTiming {
   uint64_t gpu_warp;     // of these, a sub-partition sends the next so much later
   uint64_t proxy;        // fence.proxy.async of global memory
   uint64_t stored;       // from when a store is in L2 until a fence behind it can set out,
-  uint64_t stored_bulk;  // and a bulk copy's
+  uint64_t stored_bulk;  // and a bulk copy's,
+  uint64_t updated;      // or an atomic's
+  uint64_t acquire;      // what a load that acquires there takes longer than one that does not
   explicit FenceTiming(const MachineSpec& spec);
 };
 

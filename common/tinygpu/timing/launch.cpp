@@ -18,6 +18,8 @@ LaunchTiming::LaunchTiming(const MachineSpec& s)
       translation_sm(s.number("launch.translation.sm")),
       programmatic(uint64_t(s.number("launch.programmatic"))),
       programmatic_wait(uint64_t(s.number("launch.programmatic.wait"))),
+      graph_next(uint64_t(s.number("launch.graph.next"))),
+      graph_wait(uint64_t(s.number("launch.graph.wait"))),
       usable_{uint32_t(s.number("chip.cluster_sms.2")), uint32_t(s.number("chip.cluster_sms.4")),
               uint32_t(s.number("chip.cluster_sms.8")), uint32_t(s.number("chip.cluster_sms.16"))} {}
 

@@ -21,6 +21,9 @@ struct LaunchTiming {
   double parameters, parameters_sm, translation, translation_sm;
   uint64_t programmatic;       // from when a grid lets one behind it start until that one's first instruction
   uint64_t programmatic_wait;  // a grid's last CTA's end until griddepcontrol.wait of the next one goes on
+  // Of kernels that follow each other in a graph: a grid's last CTA's end until the first instruction of the next one;
+  // what takes the place of the two numbers above.
+  uint64_t graph_next, graph_wait;
   explicit LaunchTiming(const MachineSpec& spec);
   /// SMs that can hold clusters of so many CTAs: those of a cluster lie in one GPC.
   uint32_t usable_sms(uint32_t cluster) const;

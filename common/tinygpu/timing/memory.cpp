@@ -18,6 +18,7 @@ MemoryTiming::MemoryTiming(const MachineSpec& s)
       word_latency(int64_t(s.number("mem.shared.word_latency"))),
       collect_fixed(int64_t(s.number("mem.shared.collect"))),
       collect_word(int64_t(s.number("mem.shared.collect.word"))),
+      strong_latency(uint32_t(s.number("mem.l2.strong"))),
       l2_capacity(uint64_t(s.number("mem.l2.bytes"))),
       l2_read_copies(uint32_t(s.number("mem.l2.read_copies"))),
       cp_async_latency(uint64_t(s.number("cp_async.latency"))),

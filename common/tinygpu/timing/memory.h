@@ -19,6 +19,7 @@ struct MemoryTiming {
   int64_t word_latency;       // what each further word of a lane adds
   int64_t collect_fixed;      // of the load/store unit, for an access: its addresses,
   int64_t collect_word;       // and each word of a lane
+  uint32_t strong_latency;    // what a load of the GPU's scope or a wider one takes longer
   uint64_t l2_capacity;       // bytes that L2 keeps, first in, first out
   uint32_t l2_read_copies;    // lines of L2 that a line which kernels read takes
   uint64_t cp_async_latency;  // what cp.async adds to a load

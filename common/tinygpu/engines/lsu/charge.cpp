@@ -19,6 +19,17 @@ void add_lines(MemoryRequests& memory, const TouchedLines& t, bool atomic) {
 
 }  // namespace
 
+namespace {
+
+/// A load of the GPU's scope looks where all SMs see the same. One that acquires empties L1, too.
+uint64_t strong_wait(Warp& w, const Op& op) {
+  const MemoryOperand& m = memory_operand(op);
+  if (!m.strong || m.order.scope <= ptx::Scope::cta) return 0;
+  return w.timing().memory.strong_latency + (m.order.acquires() ? w.timing().fences.acquire : 0);
+}
+
+}  // namespace
+
 void charge_global_load(Warp& w, const Op& op, const TouchedLines& t) {
   LoadStoreUnit& unit = LoadStoreUnit::of(w);
   if (w.done_before(op) || unit.free_loads) return w.result_at(op, w.time());
@@ -39,8 +50,8 @@ void charge_global_load(Warp& w, const Op& op, const TouchedLines& t) {
     memory.add_line({t.line[k], uint8_t(__builtin_popcount(missing)), 0, 0});
   }
   const LoadStoreUnit::Passage way = unit.global(w, t.count, moved, false);
-  const uint64_t ready =
-      way.end + (moved ? unit.global_latency : unit.timing.l1_latency) + w.sm().translation.wait(way.begin);
+  const uint64_t ready = way.end + (moved ? unit.global_latency : unit.timing.l1_latency) +
+                         w.sm().translation.wait(way.begin) + strong_wait(w, op);
   if (!t.count || (!moved && !follows.unknown()))
     w.result_at(op, std::max(ready, follows.value));
   else

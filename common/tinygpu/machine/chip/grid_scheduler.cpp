@@ -30,7 +30,7 @@ Launch& GridScheduler::add_dependent(const LaunchConfig& config, const Launch& p
                                      bool has_dependent) {
   // Its first instruction comes so long behind the moment when the primary lets it start, its own launch included.
   const LaunchTiming& t = gpu_.timing.launch;
-  const uint64_t first = primary.dependents_launched() + t.programmatic;
+  const uint64_t first = primary.dependents_launched() + (config.behind_kernel ? t.graph_wait : t.programmatic);
   const uint64_t start = std::max(primary.start_time, first - std::min(first, t.latency + t.cta));
   return add(config, start, primary.number, priority, has_dependent);
 }

@@ -13,7 +13,14 @@ namespace {
 uint64_t ends(const SmPartition& d, bool cold) {
   const uint64_t way = d.launch.gpu.spec.costs[size_t(CostClass::global_load)].latency;
   const StoresOnTheirWay& s = d.memory.stores();
-  return std::max(d.last_time(), s.seen_by_the_end(cold ? std::max(s.written, s.translated) : s.written, way));
+  const uint64_t there = std::max(s.written, s.updated);
+  return std::max(d.last_time(), s.seen_by_the_end(cold ? std::max(there, s.translated) : there, way));
+}
+
+/// From a grid's start until its first CTA is handed to an SM. Of kernels that follow each other in a graph, one starts
+/// when the last CTA of the one before it has ended.
+uint64_t latency_of(const LaunchTiming& t, const LaunchConfig& config, uint64_t primary) {
+  return config.behind_kernel && !primary ? t.graph_next - std::min(t.graph_next, t.cta) : t.latency;
 }
 
 uint64_t half_of_host_memory() { return host_memory() / 2; }
@@ -43,7 +50,7 @@ Launch::Launch(Gpu& g, const LaunchConfig& c, const RunOptions& o, uint64_t star
       own_observers(beside ? others(o.observers) : std::vector<std::unique_ptr<Observer>>()),
       observers(watched_by(o, own_observers).observers, config),
       start_time(start),
-      dispatcher(config, start + g.timing.launch.latency, g.timing.launch.cta_interval),
+      dispatcher(config, start + latency_of(g.timing.launch, config, primary), g.timing.launch.cta_interval),
       reports(options, config.kernel->name, g.noted),
       memory_limit_(half_of_host_memory()),
       dependency_over_(primary ? ~0ull : 0),
@@ -107,7 +114,8 @@ uint64_t Launch::ended() const {
 }
 
 void Launch::primary_ended(uint64_t time) {
-  dependency_over_ = time + gpu.timing.launch.programmatic_wait;
+  const LaunchTiming& t = gpu.timing.launch;
+  dependency_over_ = time + (config.behind_kernel ? t.graph_wait : t.programmatic_wait);
   for (const auto& d : partitions_) d->primary_over(dependency_over_);
 }
 
@@ -119,7 +127,7 @@ LaunchStats Launch::finish() {
     stats.instructions += d->ended_instructions();
     for (const auto& [name, n] : d->counters) stats.counters[name] += n;
   }
-  stats.cycles = last + gpu.timing.launch.end - start_time;
+  stats.cycles = last + (config.before_kernel ? 0 : gpu.timing.launch.end) - start_time;
   stats.l2_bytes = gpu.chip_memory.l2_read() - l2_before_;
   stats.device_bytes = gpu.chip_memory.device_bytes() - device_before_;
   told_ = true;

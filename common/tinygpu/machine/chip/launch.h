@@ -30,6 +30,7 @@ struct LaunchConfig {
   bool explicit_cluster = false;
   uint32_t dynamic_shared = 0;
   bool cooperative = false;
+  bool behind_kernel = false, before_kernel = false;  // in a graph, where each waits for the one before it alone
   uint64_t grid_workspace = 0;  // %envreg1 (high) and %envreg2 (low): where cooperative groups keep a grid's barrier
   std::vector<uint8_t> params;  // laid out by kernel->params
   std::shared_ptr<const std::vector<bool>> only_on;  // SMs that it may have, by %smid; null: all

@@ -21,6 +21,7 @@ uint64_t fence_wait(Warp& w, uint64_t own) {
   // Bulk copies' stores hold up every warp's fence; that the stores of one warp hold up another's is inferred.
   if (const StoresOnTheirWay* s = w.sm().extensions.find<StoresOnTheirWay>()) {
     if (s->written) start = std::max(start, std::max(s->written, s->translated) + t.stored);
+    if (s->updated) start = std::max(start, s->updated + t.updated);
     if (s->written_bulk) start = std::max(start, s->written_bulk + t.stored_bulk);
   }
   uint64_t& port = w.sm().extensions.get<FencePorts>().free[w.sub_partition()];
