@@ -87,6 +87,7 @@ __global__ void __launch_bounds__(kThreads) serial(const __grid_constant__ Argum
     }
     __syncwarp();
     tensor_kernel::wait(&shared.multiplied, 1);
+    __syncthreads();  // the next product must not end before all warps have seen this one
   }
 
   // No product reads Q any more, so O is stored through its buffer.

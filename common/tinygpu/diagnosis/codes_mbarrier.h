@@ -25,6 +25,20 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
      Fix{"Initialise in one thread, fence, and let all threads meet at a barrier.",
          "mbarrier.init.shared::cta.b64 [bar], n;  fence.mbarrier_init.release.cluster;   // one thread\n"
          "bar.sync 0;   // in a cluster: barrier.cluster.arrive;  barrier.cluster.wait;"}},
+    {"mbarrier-late-wait", kWarning,
+     "A thread may come to its wait for a phase when the phase behind it has ended, too.",
+     Rule{"A wait can be for the current phase or the one before it. So each thread's wait for a phase has to come "
+          "before "
+          "the next phase can end.",
+          "9.7.13.15.16 mbarrier.test_wait, mbarrier.try_wait"},
+     Hardware{inferred,
+              "The wait finds the parity of the phase before, and ends a phase late or never. An H200 hung in a kernel "
+              "whose stages were given back by one warp while three others waited for them, too."},
+     Fix{"Let every warp that waits give the stage back as well, with an arrival for each; or let the warps meet "
+         "before "
+         "one arrives for all.",
+         "bar.warp.sync 0xffffffff;  @elected mbarrier.arrive.shared::cta.b64 _, [empty];   // in each warp that "
+         "waits"}},
     {"mbarrier-memory-reused", kWarning, "An ordinary access, or a copy, to the bytes of a live mbarrier.",
      Rule{"From init to inval only mbarrier instructions may touch the 8 bytes.",
           "9.7.13.15.3 Lifecycle of the mbarrier object"},

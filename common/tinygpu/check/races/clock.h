@@ -46,6 +46,7 @@ enum View : uint8_t {
   nearly,        // would have happened before if scopes were wider, or a relaxed operation were acquire or release
   by_operation,  // would have happened before if the end of a commit, or of a copy to another CTA, told what its thread
                  // had done before it
+  caused,        // has come before all the same: the thread of a commit had come so far when it issued it
   relied_on,     // would have happened before by what known kernels rely on (base/relied_on.h): an mbarrier.arrive
                  // without a scope on another CTA's mbarrier, lanes that have met at an instruction that is no barrier
   initialised,   // mbarriers, by fence.mbarrier_init

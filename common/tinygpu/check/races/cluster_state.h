@@ -46,6 +46,16 @@ struct MbarrierState {
     if (early.size() < 64) early.push_back(use);
   }
   std::unordered_map<const Threads*, Record> remote;  // the last arrivals of other CTAs, by who made them
+  /// Waits that have seen the last phase end. This phase must not end before each of them, or the thread would find
+  /// the parity of the phase before the last.
+  struct Pass {
+    Record wait;
+    bool covered = false;  // an arrival of this phase knows that it is over
+  };
+  std::vector<Pass> passes;
+  uint64_t phase = 0;     // in progress
+  Origin ender;           // its last arrival,
+  uint64_t ended_at = 0;  // and when
 };
 
 /// A round of a barrier of a CTA's threads.

@@ -38,6 +38,9 @@ void tell_unpublished(const Record& init, const Origin& who, const Cta& owner, u
 /// `who` ends an mbarrier, and nothing says that this wait for it is over.
 void tell_inval(const Record& wait, const Origin& who, const Cta& owner, uint32_t offset);
 
+/// `wait` is for phase `phase` of an mbarrier, and the phase behind it may have ended when its threads come there.
+void tell_late_wait(const Record& wait, uint64_t phase, const Cta& owner, uint32_t offset, const LabelledPlace& ender);
+
 /// A CTA ends, and nothing says that this access of another CTA to its shared memory is over (`out`: an operation of
 /// its own that reads from it for another CTA); `what` it touches.
 void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what);

@@ -52,9 +52,27 @@ void check_init(const Event& e) {
   m.init = nullptr;  // once
 }
 
+/// An arrival comes behind what its thread knows, whoever promises that others may read it.
+constexpr View kKnown[] = {happened, nearly, by_operation, caused, relied_on};
+
+/// Of the waits for the last phase, some are known to be over. Lanes of a warp do not come late by a phase.
+void cover(MbarrierState& m, const Actor& by) {
+  for (MbarrierState::Pass& p : m.passes) {
+    const uint32_t lanes = p.wait.map.lanes;
+    p.covered |= std::ranges::any_of(kKnown, [&](View v) { return not_seen(p.wait, lanes, by, by.lanes, v) != lanes; });
+  }
+}
+
+void arrived(const Event& e) {
+  e.m.ender = *e.s.who;
+  e.m.ended_at = e.s.time;
+}
+
 void initialise(const Event& e) {
   MbarrierState& m = e.m;
   m.live = true;
+  m.passes.clear();
+  m.phase = 0;
   m.waiters.clear();
   const std::vector<Record> early = std::exchange(m.early, {});
   m.own = m.others = m.own_complete = m.others_complete = {};
@@ -84,6 +102,7 @@ void invalidate(const Event& e, First&& first) {
   }
   e.m.init = nullptr;
   e.m.live = false;
+  e.m.passes.clear();
 }
 
 /// An arrival leaves for another CTA.
@@ -101,6 +120,8 @@ void operation_arrives(const Event& e) {
   const auto o = e.d.operations.find(e.s.who->operation);
   if (o == e.d.operations.end()) return;
   const Operation& op = o->second;
+  arrived(e);
+  cover(m, {e.c.number, op.threads, op.lanes, op.now, op.copies, &op.sees});
   const bool commit = op.kind == AsyncOperation::Kind::commit;
   if (commit && m.init && !m.init_told && op.threads) {
     const Actor by{e.c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
@@ -121,14 +142,22 @@ void operation_arrives(const Event& e) {
   // A commit speaks for MMAs, not for what their thread knew when it issued them: that is not promised.
   if (commit)
     for (const View v : {happened, nearly, by_operation}) over.of[by_operation].join(op.sees.of[v]);
+  if (commit) {
+    over.of[caused].join(op.sees.of[caused]);
+    over.of[caused].join(op.before);
+  }
   over.of[happened].here = advanced({}, op.steps);
   m.own.join(over);
 }
 
 void threads_arrive(const Event& e) {
   const Facts& facts = e.facts();
+  arrived(e);
   if (&e.t->cta == e.s.cta) {
     check_init(e);
+    for (const Row& row : e.t->rows())
+      if (const uint32_t lanes = row.lanes & e.s.who->lanes)
+        cover(e.m, {e.c.number, e.t, lanes, e.t->now(), row.copies, &row.sees});
     e.m.own.join(e.t->release(e.s.who->lanes, facts.order.semantics == ptx::Semantics::relaxed));
     return;
   }
@@ -148,7 +177,24 @@ void threads_arrive(const Event& e) {
   e.m.others.join(views);
 }
 
-void end_phase(MbarrierState& m) {
+/// The warps of a warpgroup that multiplies meet at each wgmma: one arrives for all of them.
+bool spoken_for(const CtaState& owner, const MbarrierState& m, const MbarrierState::Pass& pass) {
+  const uint32_t group = uint32_t(pass.wait.who.warp) / 4;
+  return owner.warpgroups.contains(group) && std::ranges::any_of(m.passes, [&](const MbarrierState::Pass& other) {
+           return other.covered && uint32_t(other.wait.who.warp) / 4 == group;
+         });
+}
+
+/// `first(op)`: as above.
+template <class First>
+void end_phase(const Event& e, First&& first) {
+  MbarrierState& m = e.m;
+  for (const MbarrierState::Pass& p : m.passes)
+    if (!p.covered && !spoken_for(e.owner, m, p) && first(p.wait.who.op))
+      tell_late_wait(p.wait, m.phase - 1, *e.s.cta, e.s.offset,
+                     {m.ender.where(m.ended_at), "this arrival may come first"});
+  m.passes.clear();
+  m.phase = e.s.value + 1;
   ++m.ended;
   if (m.landed) m.own.of[happened].here = advanced(m.own.of[happened].here, {{m.component, m.ended}});
   m.landed = false;
@@ -157,11 +203,8 @@ void end_phase(MbarrierState& m) {
   m.others_complete.join(std::exchange(m.others, {}));
 }
 
-/// A wait of threads has seen a phase end.
-void pass(const Event& e) {
-  check_init(e);
-  e.m.waited(*e.t, *e.s.who);
-  if (e.s.value == ~0ull) return;  // a fresh object: the phase before its first
+/// The threads know what the arrivals of the last phase have released.
+void acquire_phase(const Event& e) {
   const Facts& facts = e.facts();
   const uint32_t lanes = e.s.who->lanes;
   const bool relaxed = !facts.order.acquires();
@@ -171,6 +214,19 @@ void pass(const Event& e) {
                : facts.order.scope >= ptx::Scope::cluster ? Strength::full
                : facts.default_scope                      ? Strength::unnamed
                                                           : Strength::narrow);
+}
+
+/// A wait of threads has seen a phase end.
+void pass(const Event& e) {
+  check_init(e);
+  e.m.waited(*e.t, *e.s.who);
+  if (e.s.value == ~0ull) return;  // a fresh object: the phase before its first
+  // In a cluster, what other CTAs load and store may lie between two phases: that is not followed.
+  if (e.c.ctas.size() == 1) {
+    e.m.passes.push_back({record_of(e, *e.s.who, *e.t, e.t->now(), e.s.who->lanes)});
+    e.m.passes.back().wait.time = e.s.time;
+  }
+  acquire_phase(e);
 }
 
 }  // namespace
@@ -187,7 +243,7 @@ void Races::on_mbarrier(PartitionState& d, ClusterState& c, const Sync& s) {
     case Kind::sent: return e.t ? send(e) : void();
     case Kind::arrive: return s.who->operation ? operation_arrives(e) : e.t ? threads_arrive(e) : void();
     case Kind::complete_tx: m.landed |= s.who && s.who->operation; return;
-    case Kind::phase: return end_phase(m);
+    case Kind::phase: return end_phase(e, [&](const Op* op) { return first("late wait", op); });
     case Kind::passed: return e.t ? pass(e) : void();
     default: return;
   }

@@ -289,7 +289,10 @@ void Races::on_issue(const AsyncOperation& o) {
     case Kind::tmem_store:
       end_with(op, t->channel(Channel::tmem_store, -1), ++t->count(Channel::tmem_store, -1));
       break;
-    case Kind::commit: commit_tensor_work(op, *t, lane, group); break;
+    case Kind::commit:
+      op.before = t->release(op.lanes).of[happened];
+      commit_tensor_work(op, *t, lane, group);
+      break;
     case Kind::async_copy:
       if (!t->copies->whole) t->copies->whole = c->components.make();
       op.ends = Ends::copies;

@@ -40,7 +40,7 @@ struct Operation {
   uint64_t used = 0;        // those that have happened: of a multicast, each CTA's part by itself
   std::vector<Step> steps;  // of a commit: what its arrival says is over
   Views released;           // and orders; of st.async.release: what it hands over
-  Sight before;             // of a store or copy to other CTAs: what its thread knew and had done
+  Sight before;             // of a store or copy to other CTAs, and of a commit: what its thread knew and had done
 };
 
 /// Operations of a tensor core that one thread has issued, of a kind that others treat alike (9.7.16.6.2).

@@ -6,7 +6,7 @@ namespace tinygpu::races {
 namespace {
 
 /// What a release hands to an acquire.
-constexpr std::array kOrdered{happened, async_shared, async_global, nearly, by_operation, relied_on};
+constexpr std::array kOrdered{happened, async_shared, async_global, nearly, by_operation, caused, relied_on};
 
 }  // namespace
 
