@@ -32,7 +32,7 @@ using namespace megakernel;
 
 struct Options {
   uint32_t step = kLastStep, diff = 0, batch = 4, cache = 0, layers = 0, intermediate = 0, ctas = 0;
-  bool all = false, plan = false, timing_only = false;
+  bool all = false, plan = false, timing_only = false, no_notes = false;
   std::string size = "small", dim = "64", schedule = "critical", graph = "layer", timeline = "on";
 } options;
 
@@ -132,6 +132,7 @@ Run run_step(const Step& step, DeviceModel& model, bool timing) {
   name_launches(fmt::format("step {}", step.number));
   run.elapsed = measure([&] { model.launch(step); });
   if (!timing) run.results = model.results();
+  if (options.no_notes) return run;
   model.launch(step, true);
   GEN5_CUDA(cudaDeviceSynchronize());
   run.ran = model.ran();
@@ -173,12 +174,14 @@ void layer_part(Report& report) {
   std::vector<Picture> pictures;
   const auto run_and_show = [&](const Step& step, bool only_picture) {
     const Run run = run_step(step, model, timing);
-    const CriticalPath path = critical_path(plan, run.ran, device);
-    if (options.timeline == "on")
+    const bool noted = !run.ran.empty();
+    const CriticalPath path = noted ? critical_path(plan, run.ran, device) : CriticalPath{};
+    if (noted && options.timeline == "on")
       pictures.push_back(
           picture_of(fmt::format("Step {}, {}:", step.number, step.name), plan, run.ran, path, device, 8));
     if (only_picture) return;
-    show_in_report(task_timeline(fmt::format("Tasks of step {}, by SM", step.number), plan, run.ran, path, device));
+    if (noted)
+      show_in_report(task_timeline(fmt::format("Tasks of step {}, by SM", step.number), plan, run.ran, path, device));
     report.say(fmt::format("Step {}, {}: {}.", step.number, step.name, step.idea));
     if (run.results) {
       if (!first) {
@@ -194,18 +197,19 @@ void layer_part(Report& report) {
         report.check("every bit is step 1's", *run.results == *first);
       }
     }
-    report.say(fmt::format("Along the critical path: {}", path.sentence()));
+    if (noted) report.say(fmt::format("Along the critical path: {}", path.sentence()));
     const double cycles = run.elapsed.cycles;
     table.row({fmt::format("{} {}", step.number, step.name), std::to_string(step.counters ? 1 : plan.grids.size()),
                with_commas(uint64_t(cycles)), fmt::format("{:.1f}", run.elapsed.microseconds),
                fmt::format("{:.0f} %", 100 * bytes / (cycles * machine.bytes_per_cycle)),
-               fmt::format("{:.0f} %", 100 * busy_share(run.ran, machine.sms)),
-               before > 0 ? fmt::format("x{:.2f}", before / cycles) : "-", path.limit()});
+               noted ? fmt::format("{:.0f} %", 100 * busy_share(run.ran, machine.sms)) : "-",
+               before > 0 ? fmt::format("x{:.2f}", before / cycles) : "-", noted ? path.limit() : "-"});
     before = cycles;
     report.value(fmt::format("step{}.cycles", step.number), cycles);
     report.value(fmt::format("step{}.host_seconds", step.number), run.elapsed.host_seconds);
-    report.value(fmt::format("step{}.hand_over", step.number), path.hand_over);
+    if (noted) report.value(fmt::format("step{}.hand_over", step.number), path.hand_over);
   };
+  report.value("roofline.cycles", bytes / machine.bytes_per_cycle);
   // Every bit is compared with step 1's.
   for (const Step& step : kSteps) {
     const bool chosen = options.all || step.number == int(options.step);
@@ -245,6 +249,7 @@ int main(int argc, char** argv) {
   chapter.number("--intermediate", options.intermediate, 128, 65536, "Numbers of h (small: 512, 1b: 8192, 8b: 14336)");
   chapter.flag("--timing-only", options.timing_only,
                "Keep the clock and compute nothing, for the full sizes on tinygpu");
+  chapter.flag("--no-notes", options.no_notes, "Leave out each step's second run, in which tasks write down their times");
   chapter.choice("--dim", options.dim, {"64", "128"}, "Numbers of a head, of --size small");
   chapter.number("--step", options.step, 1, kLastStep, "The step to run");
   chapter.flag("--all", options.all, "Run every step, and say what limited each");
