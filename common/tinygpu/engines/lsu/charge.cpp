@@ -4,6 +4,7 @@
 #include "common/tinygpu/engines/lsu/load_store_unit.h"
 #include "common/tinygpu/engines/lsu/warp_access.h"
 #include "common/tinygpu/machine/memory/fence_wait.h"
+#include "common/tinygpu/machine/memory/stores_on_their_way.h"
 
 namespace tinygpu {
 
@@ -21,10 +22,11 @@ void add_lines(MemoryRequests& memory, const TouchedLines& t, bool atomic) {
 
 namespace {
 
-/// A load of the GPU's scope looks where all SMs see the same. One that acquires empties L1, too.
+/// A load of the GPU's scope looks where all SMs see the same. One that acquires empties L1, too. A volatile one, whose
+/// scope is the system's, takes no longer than a weak one that misses L1 (probe_16_handover).
 uint64_t strong_wait(Warp& w, const Op& op) {
   const MemoryOperand& m = memory_operand(op);
-  if (!m.strong || m.order.scope <= ptx::Scope::cta) return 0;
+  if (!m.strong || m.order.scope != ptx::Scope::gpu) return 0;
   return w.timing().memory.strong_latency + (m.order.acquires() ? w.timing().fences.acquire : 0);
 }
 
@@ -85,6 +87,10 @@ void charge_global_atomic(Warp& w, const Op& op, const WarpAccess& access) {
   add_lines(memory, access.lines, true);
   const MemoryReply reply = memory.answer_now(
       access.floating ? MemoryRequests::Kind::float_update : MemoryRequests::Kind::update, w.sm(), way.begin);
+  if (op.dst == kNoSlot) {  // a fence behind it has to wait until it is answered; a result would have been waited for
+    uint64_t& updated = w.sm().extensions.get<StoresOnTheirWay>().updated;
+    updated = std::max(updated, way.begin + reply.delay);
+  }
   w.result_at(op, way.end + unit.global_atomic_latency + reply.delay + (reply.missed ? unit.timing.miss_latency : 0));
   if (reply.delay > unit.timing.store_queue)
     w.sm().stores_held = std::max(w.sm().stores_held, way.begin + reply.delay - unit.timing.store_queue);

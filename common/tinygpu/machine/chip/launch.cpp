@@ -13,8 +13,7 @@ namespace {
 uint64_t ends(const SmPartition& d, bool cold) {
   const uint64_t way = d.launch.gpu.spec.costs[size_t(CostClass::global_load)].latency;
   const StoresOnTheirWay& s = d.memory.stores();
-  const uint64_t there = std::max(s.written, s.updated);
-  return std::max(d.last_time(), s.seen_by_the_end(cold ? std::max(there, s.translated) : there, way));
+  return std::max(d.last_time(), s.seen_by_the_end(cold ? std::max(s.written, s.translated) : s.written, way));
 }
 
 /// From a grid's start until its first CTA is handed to an SM. Of kernels that follow each other in a graph, one starts

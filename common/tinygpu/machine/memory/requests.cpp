@@ -104,8 +104,7 @@ void MemoryRequests::serve(size_t request) {
   const uint64_t wait = r.holds ? r.sm->translation.wait(r.time) : 0;
   // A fence waits for what its SM has written, the end of the grid for what the grid has.
   for (StoresOnTheirWay* stores : {&r.sm->extensions.get<StoresOnTheirWay>(), &stores_}) {
-    uint64_t& last = r.kind == Kind::write ? stores->written : stores->updated;
-    last = std::max(last, there);
+    stores->written = std::max(stores->written, there);
     if (r.kind == Kind::write && !r.holds) stores->written_bulk = std::max(stores->written_bulk, there);
     if (wait) stores->translated = std::max(stores->translated, r.time + wait);
   }

@@ -10,7 +10,7 @@ namespace tinygpu {
 struct StoresOnTheirWay final : Extension {
   uint64_t written = 0;       // when the last of it is in L2
   uint64_t written_bulk = 0;  // and the last of what bulk copies write
-  uint64_t updated = 0;       // and of its atomics
+  uint64_t updated = 0;       // and the last of its atomics without a result
   uint64_t translated = 0;    // when its first store has its address translated, in a launch that begins cold
 
   /// A grid's end begins with a look at whether all stores are answered for, a way to L2 and back: only one that
