@@ -249,7 +249,8 @@ int main(int argc, char** argv) {
   chapter.number("--intermediate", options.intermediate, 128, 65536, "Numbers of h (small: 512, 1b: 8192, 8b: 14336)");
   chapter.flag("--timing-only", options.timing_only,
                "Keep the clock and compute nothing, for the full sizes on tinygpu");
-  chapter.flag("--no-notes", options.no_notes, "Leave out each step's second run, in which tasks write down their times");
+  chapter.flag("--no-notes", options.no_notes,
+               "Leave out each step's second run, in which tasks write down their times");
   chapter.choice("--dim", options.dim, {"64", "128"}, "Numbers of a head, of --size small");
   chapter.number("--step", options.step, 1, kLastStep, "The step to run");
   chapter.flag("--all", options.all, "Run every step, and say what limited each");

@@ -88,9 +88,9 @@ TEST(LateWait, OneWarpOfAWarpgroupThatMultiplies) {
     return codes(k);
   };
   const std::string multiply =
-      "  wgmma.fence.sync.aligned;\n  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %desc, "
-      "%desc, "
-      "%p12, 1, 1, 0, 0;\n  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n";
+      "  wgmma.fence.sync.aligned;\n"
+      "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %desc, %desc, %p12, 1, 1, 0, 0;\n"
+      "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n";
   EXPECT_THAT(ring(multiply), IsEmpty());
   EXPECT_THAT(ring(""), ElementsAre("mbarrier-late-wait", "mbarrier-late-wait"));
 }

@@ -37,8 +37,8 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
      Fix{"Let every warp that waits give the stage back as well, with an arrival for each; or let the warps meet "
          "before "
          "one arrives for all.",
-         "bar.warp.sync 0xffffffff;  @elected mbarrier.arrive.shared::cta.b64 _, [empty];   // in each warp that "
-         "waits"}},
+         "bar.warp.sync 0xffffffff;   // in each warp that waits\n"
+         "@elected mbarrier.arrive.shared::cta.b64 _, [empty];"}},
     {"mbarrier-memory-reused", kWarning, "An ordinary access, or a copy, to the bytes of a live mbarrier.",
      Rule{"From init to inval only mbarrier instructions may touch the 8 bytes.",
           "9.7.13.15.3 Lifecycle of the mbarrier object"},

@@ -300,21 +300,21 @@ void tell_inval(const Record& wait, const Origin& who, const Cta& owner, uint32_
 }
 
 void tell_late_wait(const Record& wait, uint64_t phase, const Cta& owner, uint32_t offset, const LabelledPlace& ender) {
-  Diagnosis d;
-  d.code = "mbarrier-late-wait";
-  d.severity = Severity::warning;
-  d.message = fmt::format(
-      "a thread may be so late here that phases {} and {} of {} have ended: no arrival of phase {} comes behind this "
-      "wait for phase {}. Then it finds the parity of the phase before, and goes on waiting",
-      phase, phase + 1, mbarrier_name(owner, offset), phase + 1, phase);
-  d.where = wait.who.where(wait.time);
-  d.label = fmt::format("waits for phase {}", phase);
-  d.others.push_back(ender);
-  d.help =
-      "let every warp that waits also give the stage back: an arrival for each on the mbarrier for which the producer "
-      "waits; or let them meet before one arrives for all";
-  d.example = "bar.warp.sync 0xffffffff;  @elected mbarrier.arrive.shared::cta.b64 _, [empty];   // in each warp";
-  wait.who.report(std::move(d));
+  wait.who.report(
+      {.code = "mbarrier-late-wait",
+       .severity = Severity::warning,
+       .message =
+           fmt::format("a thread may be so late here that phases {} and {} of {} have ended: no arrival of phase "
+                       "{} comes behind this wait for phase {}. Then it finds the parity of the phase before, "
+                       "and goes on waiting",
+                       phase, phase + 1, mbarrier_name(owner, offset), phase + 1, phase),
+       .help = "let every warp that waits also give the stage back: an arrival for each on the mbarrier for which the "
+               "producer waits; or let them meet before one arrives for all",
+       .where = wait.who.where(wait.time),
+       .label = fmt::format("waits for phase {}", phase),
+       .others = {ender},
+       .example = "bar.warp.sync 0xffffffff;   // in each warp that waits\n"
+                  "@elected mbarrier.arrive.shared::cta.b64 _, [empty];"});
 }
 
 void tell_exit(const Record& r, uint32_t rank, bool out, const std::string& what) {
