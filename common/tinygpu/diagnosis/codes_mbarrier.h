@@ -27,9 +27,7 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
          "bar.sync 0;   // in a cluster: barrier.cluster.arrive;  barrier.cluster.wait;"}},
     {"mbarrier-late-wait", kWarning,
      "A thread may come to its wait for a phase when the phase behind it has ended, too.",
-     Rule{"A wait can be for the current phase or the one before it. So each thread's wait for a phase has to come "
-          "before "
-          "the next phase can end.",
+     Rule{"A wait is for the current phase or the one before it: it has to come before the next one can end.",
           "9.7.13.15.16 mbarrier.test_wait, mbarrier.try_wait"},
      Hardware{inferred,
               "The wait finds the parity of the phase before, and ends a phase late or never. An H200 hung in a kernel "
