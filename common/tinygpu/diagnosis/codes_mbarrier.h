@@ -32,9 +32,7 @@ inline constexpr CodeInfo kMbarrierCodes[] = {
      Hardware{inferred,
               "The wait finds the parity of the phase before, and ends a phase late or never. An H200 hung in a kernel "
               "whose stages were given back by one warp while three others waited for them, too."},
-     Fix{"Let every warp that waits give the stage back as well, with an arrival for each; or let the warps meet "
-         "before "
-         "one arrives for all.",
+     Fix{"Let every warp that waits give the stage back, too; or let them meet before one arrives for all.",
          "bar.warp.sync 0xffffffff;   // in each warp that waits\n"
          "@elected mbarrier.arrive.shared::cta.b64 _, [empty];"}},
     {"mbarrier-memory-reused", kWarning, "An ordinary access, or a copy, to the bytes of a live mbarrier.",
