@@ -18,6 +18,7 @@ constexpr uint32_t kBoxesAtOnce = kEpilogue == Epilogue::tma_whole ? kBoxes : 1;
 constexpr uint32_t kStaging = kEpilogue == Epilogue::direct ? 0 : kEpilogue == Epilogue::tma_whole ? kBoxes : 2;
 static_assert(kEpilogue == Epilogue::direct || kTileN % kBoxColumns == 0, "the boxes of D fill the tile");
 static_assert(kRows % (64 * kGroupsOfTile) == 0 && (!kPingPong || kGroups == 2));
+static_assert(!kSkips || kCtas == 1, "the CTAs of a cluster load whole parts for each other");
 
 struct alignas(1024) Shared {
   uint8_t a[kStages][kRows * kBlockBytes];
@@ -40,6 +41,20 @@ __device__ uint64_t operand(uint32_t address) {
 }
 __device__ uint64_t advanced(uint64_t descriptor, uint32_t bytes) { return descriptor + (bytes >> 4); }
 
+/// Rows of a box of a matrix that has `extent`. Rows that it does not have TMA would fill with zeros, and slowly.
+__host__ __device__ constexpr uint32_t box_rows(uint32_t rows, uint32_t extent) {
+  return kSkips && extent < rows ? extent : rows;
+}
+
+/// Zeros to the rows of all stages from `from` on, which no load may fill.
+template <uint32_t Rows>
+__device__ void clear(uint8_t (&stages)[kStages][Rows * kBlockBytes], uint32_t from) {
+  constexpr uint32_t kSpans = kStages * (kBlockBytes / kSpan), kChunks = kSpan / 16;
+  const uint32_t each = (Rows - from) * kChunks;
+  for (uint32_t i = threadIdx.x; i < kSpans * each; i += kThreads)
+    *reinterpret_cast<uint4*>(stages[0] + (i / each * Rows + from) * kSpan + i % each * 16) = make_uint4(0, 0, 0, 0);
+}
+
 /// One thread fills the ring, tile after tile.
 __device__ void produce(const Arguments& args, Shared& shared, const Tiles& tiles) {
   constexpr uint32_t kPartA = kRows / kClusterN, kPartB = kTileN / kClusterM;  // rows that this CTA loads
@@ -47,6 +62,7 @@ __device__ void produce(const Arguments& args, Shared& shared, const Tiles& tile
   uint16_t same_m = 0, same_n = 0;  // CTAs that share this one's A, and its B
   for (uint32_t i = 0; i < kClusterN; ++i) same_m |= uint16_t(1 << (i * kClusterM + in_m));
   for (uint32_t i = 0; i < kClusterM; ++i) same_n |= uint16_t(1 << (in_n * kClusterM + i));
+  const uint32_t bytes = (box_rows(kRows, args.m) + box_rows(kTileN, args.n)) * kBlockBytes;
   Ring<kStages> to;
   for (uint32_t t = tiles.first(), end = tiles.end(); t < end; t += tiles.stride()) {
     const Tile tile = tiles[t];
@@ -54,7 +70,7 @@ __device__ void produce(const Arguments& args, Shared& shared, const Tiles& tile
     for (uint32_t block = tile.first_block; block < tile.last_block; ++block, to.advance()) {
       const uint32_t full = shared_address(&shared.full[to.stage]);
       mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
-      mbarrier_arrive_expect_tx(full, (kRows + kTileN) * kBlockBytes);
+      mbarrier_arrive_expect_tx(full, bytes);
 #pragma unroll
       for (uint32_t span = 0; span < kBlockBytes / kSpan; ++span) {
         const int k = int((block * kBlockBytes + span * kSpan) / sizeof(In));
@@ -237,6 +253,11 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Argu
     }
     fence_mbarrier_init();
   }
+  if constexpr (kSkips) {
+    clear<kRows>(shared.a, box_rows(kRows, args.m));
+    clear<kTileN>(shared.b, box_rows(kTileN, args.n));
+    fence_proxy_async_shared();
+  }
   __syncthreads();
   if constexpr (kCtas > 1) {
     barrier_cluster_arrive();
@@ -267,13 +288,14 @@ void launch(const Problem& p) {
   constexpr auto kSwizzle = kSpan == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                             : kSpan == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                           : CU_TENSOR_MAP_SWIZZLE_32B;
-  const Arguments args{matrix_map(kInType, sizeof(In), p.a, p.m, p.k, kRows / kClusterN, kSpan / sizeof(In), kSwizzle),
-                       matrix_map(kInType, sizeof(In), p.b, p.n, p.k, kTileN / kClusterM, kSpan / sizeof(In), kSwizzle),
-                       matrix_map(kOutType, sizeof(Out), p.d, p.m, p.n, 64, kBoxColumns, CU_TENSOR_MAP_SWIZZLE_128B),
-                       p.d,
-                       p.m,
-                       p.n,
-                       p.k,
-                       p.most};
+  const Arguments args{
+      matrix_map(kInType, sizeof(In), p.a, p.m, p.k, box_rows(kRows / kClusterN, p.m), kSpan / sizeof(In), kSwizzle),
+      matrix_map(kInType, sizeof(In), p.b, p.n, p.k, box_rows(kTileN / kClusterM, p.n), kSpan / sizeof(In), kSwizzle),
+      matrix_map(kOutType, sizeof(Out), p.d, p.m, p.n, 64, kBoxColumns, CU_TENSOR_MAP_SWIZZLE_128B),
+      p.d,
+      p.m,
+      p.n,
+      p.k,
+      p.most};
   launch_clusters(gemm, args, kThreads, sizeof(Shared), p);
 }

@@ -22,5 +22,6 @@ for line in means:
     cells = [cell.strip() for cell in line.split("|")]
     at8, tau = float(cells[6].removesuffix(" %")), float(cells[10])
     assert at8 <= 1.0 and tau >= 0.75, line
-means += judged("--csv", DATA / "stream_k.csv")[-1:]
+for name in ("stream_k", "stream_k_held_out", "attention", "winners"):
+    means += judged("--csv", DATA / f"{name}.csv")[-1:]
 print(*means, sep="\n")

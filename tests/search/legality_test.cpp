@@ -1,6 +1,7 @@
 // Rules by hand-made points with the numbers that a reader works out, and what is let through by the machine's limits,
 // written down a second time.
 #include "common/tinygpu/search/legality.h"
+#include "common/layout/tile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,6 +65,13 @@ TEST(Legality, EveryRuleByAPoint) {
       {"h200", kSquare, "tile=192x256 consumers=3 stages=2", "registers",
        "N = 256 needs 128 registers beside 26 others"},
       {"h200", kSquare, "tile=256x256 stages=2", "accumulator-registers", "128 rows by 256 columns are 256 registers"},
+      {"h200",
+       {16, 4096, 4096},
+       "tile=64x128 consumers=1 cluster=1x2 outside=skipped",
+       "skipped-cluster",
+       "outside=skipped with cluster=1x2"},
+      {"h200", kSquare, "tile=64x128 consumers=1 outside=skipped", "same-kernel: outside",
+       "64x128 of 4096x4096 results"},
       {"h200", kSquare, "tile=64x128 consumers=2pingpong schedule=serial", "ping-pong-turns", "schedule=serial"},
   };
   std::set<std::string> seen;
@@ -80,6 +88,19 @@ TEST(Legality, EveryRuleByAPoint) {
   }
   for (const Template t : {Template::blackwell, Template::hopper})
     for (const Rule* r : rules(t)) EXPECT_TRUE(seen.count(r->name)) << r->name << " has no case";
+}
+
+// 5 x 3 tiles in bands of 4, as the templates walk them.
+TEST(Legality, TilesComeInTheTemplatesOrder) {
+  Point p;
+  p.m = p.n = 128;
+  p.band = 4;
+  for (uint32_t i = 0; i < 15; ++i) {
+    const auto expected = gen5::layout::banded_tile(i, 5, 3, 4);
+    const ClusterTile tile = cluster_tile({600, 384, 64}, p, i);
+    EXPECT_EQ(tile.row, expected.m) << i;
+    EXPECT_EQ(tile.column, expected.n) << i;
+  }
 }
 
 // The kernels of chapter 13 and of its Hopper twin are points.

@@ -7,6 +7,7 @@
 #include "common/tinygpu/search/gemm_model.h"
 #include "common/tinygpu/search/landscape.h"
 #include "common/tinygpu/search/search.h"
+#include "common/tinygpu/search/stream_traffic.h"
 #include "common/tinygpu/timing/profile.h"
 
 namespace {
@@ -106,9 +107,16 @@ TEST(TinyMachine, StoresOfThreadsHoldUpLoads) {
   EXPECT_GT(cycles("h200", p, (rest + "direct").c_str()), 1.03 * cycles("h200", p, (rest + "tma").c_str()));
 }
 
+TEST(TinyMachine, RowsThatAreSkippedAreFree) {
+  const char* zeros = "tile=256x128 block=64 swizzle=64 stages=5 schedule=persistent epilogue=tma consumers=2";
+  const std::string skipped = std::string(zeros) + " outside=skipped";
+  EXPECT_LT(cycles("h200", {16, 8192, 4096}, skipped.c_str()), 0.7 * cycles("h200", {16, 8192, 4096}, zeros));
+  EXPECT_LE(cycles("h200", {16, 8192, 4096}, skipped.c_str()), cycles("h200", {256, 8192, 4096}, zeros));
+}
+
 // 84 tiles for 74 pairs: whole tiles take two waves, of which the second is nearly empty. Equal shares take 1.14.
 TEST(TinyMachine, StreamKFillsTheLastWave) {
-  const Problem deep{3072, 1792, 16384, In::bf16, Out::f32};
+  const Problem deep{3072, 1792, 8192, In::bf16, Out::f32};
   const double whole = cycles("b200", deep, "tile=256x256 cta=2 stages=4 accumulators=2 schedule=persistent"),
                shared = cycles("b200", deep, "tile=256x256 cta=2 stages=4 accumulators=2 schedule=stream_k");
   EXPECT_LT(shared, 0.75 * whole);
@@ -117,6 +125,34 @@ TEST(TinyMachine, StreamKFillsTheLastWave) {
   const Problem shallow{3072, 1792, 256, In::bf16, Out::f32};
   EXPECT_GT(cycles("b200", shallow, "tile=256x256 cta=2 stages=3 accumulators=2 schedule=stream_k"),
             cycles("b200", shallow, "tile=256x256 cta=2 stages=3 accumulators=2 schedule=persistent"));
+}
+
+// L2 keeps 66 MB: A and B have 80 MB at K = 8192 and 159 MB at 16384, where what one pair has loaded is gone before
+// another one asks for it.
+TEST(TinyMachine, StreamKLosesWhatItsPairsWouldShare) {
+  const char *whole = "tile=256x256 cta=2 stages=4 accumulators=2 schedule=persistent",
+             *stream = "tile=256x256 cta=2 stages=4 accumulators=2 schedule=stream_k";
+  const auto gain = [&](uint32_t k) {
+    const Problem p{3072, 1792, k, In::bf16, Out::f32};
+    return cycles("b200", p, whole) / cycles("b200", p, stream);
+  };
+  EXPECT_LT(gain(16384), 0.85 * gain(8192));
+}
+
+// Tiles of 64 x 64 in one row of D, blocks of 128 bytes.
+TEST(StreamTraffic, CountsWhatClustersShare) {
+  Point p;
+  p.m = p.n = 64;
+  const double all = 1e9, little = 3 * 64 * 128;  // three pieces
+  // Two clusters with a tile each walk K together: of three pieces of a step, A's is asked for twice.
+  const Problem two{64, 128, 384, In::bf16, Out::f32};
+  EXPECT_DOUBLE_EQ(stream_traffic(two, p, 2, little).fresh, 0.75);
+  EXPECT_DOUBLE_EQ(stream_traffic(two, p, 2, little).shared, 0.25);
+  EXPECT_DOUBLE_EQ(stream_traffic(two, p, 2, all).fresh, 0);
+  // Three with four of the twelve blocks each begin at 0, 4 and 2 of A's six: nobody asks for the same at a time.
+  EXPECT_DOUBLE_EQ(stream_traffic(two, p, 3, little).fresh, 1);
+  EXPECT_DOUBLE_EQ(stream_traffic(two, p, 3, little).shared, 0);
+  EXPECT_DOUBLE_EQ(stream_traffic(two, p, 3, all).fresh, 0);
 }
 
 TEST(Landscape, CountsEveryPointAndDrawsTheSame) {
@@ -182,6 +218,24 @@ TEST(Search, FindsWhatAnExhaustiveSearchFindsWithAnyNumberOfJobs) {
     if (!broken(all, {spec, space.kind(), problem}, p)) best = std::min(best, model.estimate(p).cycles);
   });
   EXPECT_DOUBLE_EQ(one.best[0].estimate.cycles, best);
+}
+
+// Swizzles of 64 and 128 bytes, and three and four stages, cost the same here; so do bands.
+TEST(Search, ListsOneOfThoseThatItCannotTellApart) {
+  const MachineSpec spec = load_profile("h200");
+  const Space space(template_of(spec));
+  const Ranking r = rank(space, spec, {2048, 2048, 2048}, {.keep = 12, .jobs = 1});
+  ASSERT_EQ(r.best.size(), 12u);
+  EXPECT_EQ(r.best[0].point.span, 128);
+  EXPECT_EQ(r.best[0].point.stages, 4);
+  for (size_t i = 0; i < r.best.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      Point other = r.best[j].point;
+      other.span = r.best[i].point.span;
+      other.stages = r.best[i].point.stages;
+      other.band = r.best[i].point.band;
+      EXPECT_FALSE(other == r.best[i].point && r.best[i].estimate.cycles == r.best[j].estimate.cycles) << i << " " << j;
+    }
 }
 
 TEST(Search, AsksForFiveHundredPointsASecond) {

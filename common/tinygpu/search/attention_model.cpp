@@ -10,6 +10,8 @@ namespace {
 constexpr uint32_t kMostStages = 16, kMostTiles = 4, kMostParts = 4;
 /// Blocks and pieces that are simulated; the others take what those in the middle take.
 constexpr uint32_t kSampledBlocks = 24, kSampledPieces = 3;
+/// In which warpgroups of Hopper share the issue port while they weigh a block.
+constexpr uint32_t kTurns = 8;
 
 }  // namespace
 
@@ -274,7 +276,8 @@ Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
     m.arrive(cta.empty[at.stage(stages)]);
     ++at.at;
     if (last == 1) m.arrive(cta.q_empty[0]);
-    co_await m.work(other, plan.scores);
+    co_await m.pause(plan.n->row);
+    for (uint32_t i = 0; i < kTurns; ++i) co_await m.work(other / kTurns, plan.scores / kTurns);
     for (uint32_t block = 1; block < last; ++block) {
       Cycles end[2];
       uint32_t stage[2];  // of scores and values, in the order in which they are asked for
@@ -296,7 +299,8 @@ Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
         m.arrive(cta.empty[stage[0]]);
       }
       if (block + 1 == last) m.arrive(cta.q_empty[0]);
-      co_await m.work(other, plan.scores);
+      co_await m.pause(plan.n->row);
+      for (uint32_t i = 0; i < kTurns; ++i) co_await m.work(other / kTurns, plan.scores / kTurns);
       if (plan.p.ahead) {
         co_await m.done(end[1]);
         m.arrive(cta.empty[stage[1]]);

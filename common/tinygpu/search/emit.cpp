@@ -105,6 +105,7 @@ std::string constants(const Point& p, Template t) {
   } else {
     out += number("kGroups", p.consumers, "consumer warpgroups");
     out += fmt::format("constexpr bool kPingPong = {};\n", p.ping_pong ? "true" : "false");
+    out += truth("kSkips", p.skips, "rows of a tile that the matrix does not have");
   }
   out +=
       "enum class Epilogue { tma, tma_whole, direct };\nenum class Schedule { serial, persistent, launch_control, "

@@ -2,6 +2,9 @@
 
 #include <array>
 #include <deque>
+#include <optional>
+
+#include "common/tinygpu/search/stream_traffic.h"
 
 namespace tinygpu::search {
 namespace {
@@ -116,19 +119,22 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
   const uint32_t spans = p.block / p.span, pitch = problem_.row_bytes();
   const Box box{p.span, pitch};
   Load& load = plan.load;
-  load = {double(p.stage_bytes()), 0, 0, 0, 2 * spans, p.ctas() > p.pair};
+  load = {0, 0, 0, 0, 2 * spans, p.ctas() > p.pair};
   // Of the CTA that has most of the rows outside, if all tiles have them.
-  const auto loads = [&](uint32_t own, uint32_t all, uint32_t outside) {
+  const auto loads = [&](uint32_t extent, uint32_t rows, uint32_t shares, uint32_t outside) {
+    const uint32_t all = rows_loaded(p, extent, rows), own = std::min(rows / shares, all);
     const uint32_t empty = std::min(all, outside), own_rows = own - std::min(own, empty);
+    load.bytes += double(all) * p.block;
     load.pieces += double(all - empty) * spans * box.pieces();
     if (own < all) load.filled += double(empty) * spans * ceil_div(p.span, 64);
     load.asked += own_rows * spans * std::max(box.pieces() / n.tma_rows, p.span / n.tma_bytes);
   };
   const uint32_t cluster_rows = p.m * p.cluster_m, cluster_columns = p.n * p.cluster_n;
-  const uint32_t below = cluster_rows - std::min(cluster_rows, problem_.m),
-                 beyond = cluster_columns - std::min(cluster_columns, problem_.n);
-  loads(p.rows() / p.cluster_n, p.rows(), below);
-  loads(p.rows_b() / p.cluster_m, p.rows_b(), beyond);
+  // Rows that all clusters load, and the matrix does not have.
+  const auto outside = [&](uint32_t extent, uint32_t rows) { return p.skips ? 0 : rows - std::min(rows, extent); };
+  const uint32_t below = outside(problem_.m, cluster_rows), beyond = outside(problem_.n, cluster_columns);
+  loads(problem_.m, p.rows(), p.cluster_n, below);
+  loads(problem_.n, p.rows_b(), p.cluster_m, beyond);
   if (const uint32_t chunks = scale_chunks(problem_, p)) {
     // Chunks of scales come with the block, 128 bytes at a time.
     const double bytes = 512.0 * chunks;
@@ -172,7 +178,22 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
   const uint32_t band = std::min<uint32_t>(p.band, rows);
   const double a_bytes = double(p.m) * p.cluster_m * p.block, b_bytes = double(p.n) * p.cluster_n * p.block;
   const double matrix = (double(problem_.m) + problem_.n) * problem_.row_bytes();
+  const double loaded =
+      (std::min(cluster_rows, problem_.m) + std::min(cluster_columns, problem_.n)) * double(p.block);  // by a cluster
+  std::optional<StreamTraffic> stream;
+  if (p.order() == Schedule::stream_k) stream = stream_traffic(problem_, p, plan.clusters, n.l2_keeps);
+  const auto stream_shares = [&] {
+    const double total = plan.clusters * loaded, l2 = total * box.l2_bytes(n.l2_read_least) / p.span;
+    const double shared = p.span >= 128 && p.ctas() == p.pair ? stream->shared : 0;
+    Shares s;
+    s.l2 = l2 * (shared / n.l2_tile_bytes + (1 - shared) / n.l2_bytes);
+    s.outside = plan.clusters * (below + beyond) * double(p.block) / n.l2_outside_bytes;
+    s.dram = total * stream->fresh / n.dram_bytes;
+    s.from_dram = stream->fresh > 0;
+    return s;
+  };
   const auto shares = [&](uint32_t index) {
+    if (stream) return stream_shares();
     const uint32_t first = index * at_once, last = std::min(plan.tiles, first + at_once);
     const double active = last - first;
     const uint32_t from = first / p.split, to = ceil_div(last, p.split), per_band = band * columns;
@@ -181,7 +202,7 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
     const double distinct_columns = std::min<double>(columns, ceil_div(to - from, band) + (bands == 1 ? 0 : 1));
     const double parts = p.split;
     const double unique = parts * (distinct_rows * a_bytes + distinct_columns * b_bytes);
-    const double total = active * (cluster_rows - below + cluster_columns - beyond) * p.block;
+    const double total = active * loaded;
     Shares s;
     // A slice of L2 gives so many bytes a request at least. SMs that ask for the same whole lines at about the same
     // time share some of the answers; the CTAs of a cluster have shared them before.
@@ -357,9 +378,10 @@ Estimate GemmModel::estimate(const Point& p) const {
     }
   }
   Cycles cycles = m.run() + numbers_.launch_end;
-  // Parts are added to zeros, which a fill has written before.
+  // Parts are added to zeros, which a fill has written before: a grid of its own.
   if (p.adds())
-    cycles += double(problem_.m) * problem_.n * problem_.out_bytes() / numbers_.fill_bytes + numbers_.launch;
+    cycles += double(problem_.m) * problem_.n * problem_.out_bytes() / numbers_.fill_bytes + numbers_.launch +
+              numbers_.launch_cta + numbers_.launch_end;
   double scale = 1;
   if (plan.skipped) {
     // The waves between are as long as those in the middle.
@@ -416,7 +438,8 @@ Cycles GemmModel::least(const Point& p) const {
   const double m = blackwell ? std::min<uint32_t>(p.rows(), 128) : 64;
   const double instructions = p.block / 32.0 * p.rows() / m;
   const Cycles multiply = instructions * p.n / n.columns;
-  Cycles load = p.stage_bytes() / std::min(n.sm_bytes, n.tma_bytes);
+  const uint32_t rows = rows_loaded(p, problem_.m, p.rows()) + rows_loaded(p, problem_.n, p.rows_b());
+  Cycles load = double(rows) * p.block / std::min(n.sm_bytes, n.tma_bytes);
   // The producers of several CTAs of an SM ask side by side.
   if (p.stays()) load = std::max(load, 2.0 * (p.block / p.span) * n.tma_issue_load);
   return n.launch + n.launch_cta + n.launch_end + all * std::max(multiply, load);

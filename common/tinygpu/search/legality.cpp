@@ -96,6 +96,18 @@ const Rule kHopper[] = {
                           p.n, bands(p) * p.n / 2, p.consumers == 3 ? 128 : 192);
      },
      "serialized due to insufficient register|Insufficient registers"},
+    {"skipped-cluster", nullptr, "The CTAs of a cluster load whole parts of a tile for each other.",
+     [](const Legal&, const Point& p) { return p.skips && p.ctas() > 1; },
+     [](const Legal&, const Point& p) {
+       return fmt::format("outside=skipped with cluster={}x{}", p.cluster_m, p.cluster_n);
+     },
+     "static assertion"},
+    {"same-kernel: outside", nullptr, "A matrix that has all rows of a tile leaves none to skip.",
+     [](const Legal& l, const Point& p) { return p.skips && l.problem.m >= p.m && l.problem.n >= p.n; },
+     [](const Legal& l, const Point& p) {
+       return fmt::format("outside=skipped with a tile of {}x{} of {}x{} results", p.m, p.n, l.problem.m, l.problem.n);
+     },
+     nullptr},
     {"ping-pong-turns", nullptr, "Two consumers that take turns need a CTA with more than one tile.",
      [](const Legal&, const Point& p) { return p.ping_pong && p.order() == Schedule::serial; },
      [](const Legal&, const Point&) { return std::string("consumers=2pingpong with schedule=serial"); }, nullptr},
@@ -275,7 +287,15 @@ uint32_t clusters_at_once(const MachineSpec& spec, const Point& p) {
   return std::max(1u, uint32_t(sms) / ctas);
 }
 
+uint32_t rows_loaded(const Point& p, uint32_t extent, uint32_t rows) { return p.skips ? std::min(rows, extent) : rows; }
+
 uint32_t tile_rows(const Problem& problem, const Point& p) { return ceil_div(problem.m, p.m * p.cluster_m); }
 uint32_t tile_columns(const Problem& problem, const Point& p) { return ceil_div(problem.n, p.n * p.cluster_n); }
+
+ClusterTile cluster_tile(const Problem& problem, const Point& p, uint32_t index) {
+  const uint32_t of_a_band = p.band * tile_columns(problem, p), first = index / of_a_band * p.band;
+  const uint32_t height = std::min<uint32_t>(p.band, tile_rows(problem, p) - first), inside = index % of_a_band;
+  return {first + inside % height, inside / height};
+}
 
 }  // namespace tinygpu::search

@@ -61,8 +61,15 @@ uint32_t blocks(const Problem& problem, const Point& p);
 uint32_t blocks_of_part(const Problem& problem, const Point& p);
 /// Clusters that the chip has room for, with one CTA on an SM.
 uint32_t clusters_at_once(const MachineSpec& spec, const Point& p);
+/// Of a CTA's rows of A or B, of which the matrix has `extent`, those that come with a block.
+uint32_t rows_loaded(const Point& p, uint32_t extent, uint32_t rows);
 /// Cluster tiles along M and N.
 uint32_t tile_rows(const Problem& problem, const Point& p);
 uint32_t tile_columns(const Problem& problem, const Point& p);
+/// The index-th of them, in the template's order: bands along M, each walked along N.
+struct ClusterTile {
+  uint32_t row, column;
+};
+ClusterTile cluster_tile(const Problem& problem, const Point& p, uint32_t index);
 
 }  // namespace tinygpu::search

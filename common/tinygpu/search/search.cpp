@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 #include <thread>
+#include <tuple>
 
 namespace tinygpu::search {
 namespace {
@@ -43,12 +44,25 @@ std::vector<Candidate> legal_points(const Space& space, const Legal& legal, cons
   return out;
 }
 
-/// By cycles; of equals, the one that comes first in the space.
+/// By cycles. Of equals, what can only help on a chip comes first: wider swizzles, more stages, higher bands; then what
+/// comes first in the space.
 struct Found {
   Estimate estimate;
+  Point point;
   uint32_t index;
   friend bool operator<(const Found& a, const Found& b) {
-    return a.estimate.cycles != b.estimate.cycles ? a.estimate.cycles < b.estimate.cycles : a.index < b.index;
+    const auto key = [](const Found& f) {
+      return std::tuple(f.estimate.cycles, -int(f.point.span), -int(f.point.stages), -int(f.point.band), f.index);
+    };
+    return key(a) < key(b);
+  }
+  /// To the tiny machine they are one kernel.
+  bool same(const Found& other) const {
+    Point p = other.point;
+    p.span = point.span;
+    p.stages = point.stages;
+    p.band = point.band;
+    return p == point && estimate.cycles == other.estimate.cycles;
   }
 };
 
@@ -57,7 +71,10 @@ std::vector<Found> estimate_all(const Space& space, const Model& model, std::spa
   std::vector<Found> out(part.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    for (size_t i; (i = next++) < part.size();) out[i] = {model.estimate(space[part[i].index]), part[i].index};
+    for (size_t i; (i = next++) < part.size();) {
+      const Point p = space[part[i].index];
+      out[i] = {model.estimate(p), p, part[i].index};
+    }
   };
   std::vector<std::thread> threads;
   for (uint32_t j = 1; j < jobs; ++j) threads.emplace_back(work);
@@ -66,13 +83,19 @@ std::vector<Found> estimate_all(const Space& space, const Model& model, std::spa
   return out;
 }
 
+/// One of those that are the same.
 void keep_best(std::vector<Found>& found, size_t keep) {
   std::sort(found.begin(), found.end());
-  if (found.size() > keep) found.resize(keep);
+  std::vector<Found> kept;
+  for (const Found& f : found) {
+    if (kept.size() == keep) break;
+    if (std::none_of(kept.begin(), kept.end(), [&](const Found& other) { return f.same(other); })) kept.push_back(f);
+  }
+  found = std::move(kept);
 }
 
-void move_to(Ranking& ranking, const Space& space, const std::vector<Found>& found) {
-  for (const Found& f : found) ranking.best.push_back({space[f.index], f.estimate});
+void move_to(Ranking& ranking, const std::vector<Found>& found) {
+  for (const Found& f : found) ranking.best.push_back({f.point, f.estimate});
 }
 
 }  // namespace
@@ -101,7 +124,7 @@ Ranking rank(const Space& space, const MachineSpec& spec, const Problem& problem
     ranking.estimated += part.size();
     if (options.progress) options.progress("tiny machine", at + part.size(), candidates.size());
   }
-  move_to(ranking, space, best);
+  move_to(ranking, best);
   ranking.seconds_estimates = since(begin);
   return ranking;
 }
@@ -115,9 +138,9 @@ Ranking sample(const Space& space, const MachineSpec& spec, const Problem& probl
     std::swap(candidates[i], candidates[i + random() % (candidates.size() - i)]);
   candidates.resize(std::min<size_t>(count, candidates.size()));
   std::vector<Found> found = estimate_all(space, *model, candidates, 1);
-  keep_best(found, found.size());
+  std::sort(found.begin(), found.end());
   ranking.estimated = found.size();
-  move_to(ranking, space, found);
+  move_to(ranking, found);
   return ranking;
 }
 

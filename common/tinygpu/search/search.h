@@ -25,7 +25,7 @@ struct Ranked {
 struct Ranking {
   uint64_t points = 0, legal = 0, estimated = 0;
   std::vector<Pruned> pruned;  // in the order of the rules, those that took none as well
-  std::vector<Ranked> best;    // by estimated cycles, then by text
+  std::vector<Ranked> best;    // by estimated cycles; of those that the tiny machine cannot tell apart, one
   double seconds_rules = 0, seconds_estimates = 0;
 };
 

@@ -125,6 +125,12 @@ std::vector<Parameter> gemm_parameters(bool blackwell) {
                    &Point::consumers,
                    &Point::ping_pong,
                    {{"1", 1, 0}, {"2", 2, 0}, {"3", 3, 0}, {"2pingpong", 2, 1}}});
+  if (!blackwell)
+    out.push_back({"outside",
+                   "rows of a tile that A or B does not have: TMA brings zeros, or they are not asked for",
+                   &Point::skips,
+                   nullptr,
+                   {{"zeros", 0}, {"skipped", 1}}});
   return out;
 }
 

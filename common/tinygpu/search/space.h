@@ -73,6 +73,7 @@ struct Point {
   uint16_t band = 8;                      // tiles along M that are walked before the next column
   uint16_t split = 1;                     // parts of K
   uint16_t consumers = 2, ping_pong = 0;  // warpgroups
+  uint16_t skips = 0;                     // what lies outside the matrix is not asked for
 
   // Attention alone.
   uint16_t parts = 1;         // in which P is handed over

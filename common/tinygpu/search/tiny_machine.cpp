@@ -50,6 +50,9 @@ Numbers::Numbers(const MachineSpec& s) : sms(s.sms) {
   special = s.costs[size_t(CostClass::sfu)].issue;
   alu = s.costs[size_t(CostClass::alu)].issue;
   convert = s.costs[size_t(CostClass::cvt)].issue;
+  const auto latency = [&](CostClass c) { return s.costs[size_t(c)].latency; };
+  row = 2 * latency(CostClass::warp_sync) + 4 * latency(CostClass::alu) + 2 * latency(CostClass::fma) +
+        latency(CostClass::sfu);
   if (s.has_tmem) {
     columns = n("tcgen05.mma.columns_per_cycle");
     operand_bytes = n("tcgen05.mma.smem_bytes_per_cycle");
@@ -151,10 +154,18 @@ TinyMachine::Until TinyMachine::store_accumulator(double registers) {
   return {*this, tensor_memory_.serve(now_, n_.store_fixed + registers * n_.store_register) + n_.store_latency};
 }
 
+Cycles TinyMachine::beside(Cycles from, Cycles takes) const {
+  const Cycles slow = std::max(0.0, tensor_.free - from);
+  return takes * n_.beside <= slow ? takes * n_.beside : slow + takes - slow / n_.beside;
+}
+
 TinyMachine::Until TinyMachine::work(Cycles instructions, double exponentials) {
-  const Cycles special = exponentials * n_.special * n_.beside;
-  const Cycles made = exponentials > 0 ? special_.serve(now_, special) : now_;
-  return {*this, std::max(made, threads_.serve(now_, instructions * n_.beside + special / 2))};
+  const auto serve = [&](Unit& unit, Cycles takes) {
+    return unit.serve(now_, beside(std::max(now_, unit.free), takes));
+  };
+  const Cycles special = exponentials * n_.special;
+  const Cycles made = exponentials > 0 ? serve(special_, special) : now_;
+  return {*this, std::max(made, serve(threads_, instructions + special / 2))};
 }
 
 TinyMachine::Until TinyMachine::stage_tile(double bytes, double instructions) {

@@ -48,6 +48,7 @@ struct Numbers {
   double copy_bytes = 1;  // a cycle, from shared to Tensor Memory
   // An instruction of a warp: of the special-function unit, an integer or comparing one, a conversion.
   Cycles special, alu, convert;
+  Cycles row;  // from the last score to the first exponential: what waits for what, the row's four threads as well
   double beside = 1;  // so many times as long do they take while wgmma works on registers
   int sms;
 };
@@ -144,8 +145,9 @@ class TinyMachine {
   Until load_accumulator(double registers);
   Until store_accumulator(double registers);
   /// Each thread of a warpgroup, one warp of each sub-partition: cycles that its instructions keep the issue port, and
-  /// exponentials, which keep it for half of their time. All of it lies beside the tensor core's work.
+  /// exponentials, which keep it for half of their time. Both take longer beside the tensor core's work.
   Until work(Cycles instructions, double exponentials);
+  Until pause(Cycles takes) { return {*this, now_ + takes}; }
   Until stage_tile(double bytes, double threads_instructions);
   /// `share`: of L2, all SMs together. Threads store in pieces of `piece` bytes of a row.
   Until store_tile(double bytes, double piece, bool reduces, Cycles share);
@@ -167,6 +169,9 @@ class TinyMachine {
   }
 
  private:
+  /// What `takes` so long by itself, from a time on at which the tensor core may still be at work.
+  Cycles beside(Cycles from, Cycles takes) const;
+
   struct Event {
     Cycles time;
     uint64_t number;
