@@ -36,6 +36,7 @@ __device__ void control(const Arguments& args, S& shared, Source source) {
 /// tasks hand each other stands in the same queues.
 template <class S>
 __device__ void load_weights(const Arguments& args, S& shared) {
+  static_assert(S::kInFlight <= S::kPages);  // or it would wait for a page's phase before the last
   Ring<S::kPages> to, landing;
   uint32_t in_flight = 0;
   for (Walk<S> walk(shared); walk.next();) {

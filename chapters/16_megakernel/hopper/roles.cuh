@@ -68,7 +68,7 @@ constexpr uint32_t kSignals = 4;
 template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is_wide(N), NoSums, NarrowSums> {
   static constexpr uint32_t kN = N;
-  static constexpr uint32_t kInFlight = 3;  // 48 KiB an SM: what memory brings in 1.4 microseconds
+  static constexpr uint32_t kInFlight = Pages < 3 ? Pages : 3;  // 48 KiB an SM: what memory brings in 1.4 microseconds
   Signal signal[kSignals];
   using P = Page<N>;
 
