@@ -45,6 +45,21 @@ TEST(MachineCode, UnitsGuardsStallsAndScoreboards) {
   EXPECT_EQ(c.code[5].occupies, 2 * c.code[4].occupies) << "a product of 64 bits: probe_00_instructions, mul_u64";
 }
 
+TEST(MachineCode, ProductsAreTheImadsThatMultiply) {
+  const SassCode c = read({
+      {0x0000000405037224, 0x040fe200078e02ff},  // IMAD R3, R5, R4, RZ
+      {0xaaf9533405037424, 0x000fc800078e0204},  // IMAD R3, R5, R4, -0x5506accc
+      {0x0000001003057824, 0x000fe200078e00ff},  // IMAD.SHL.U32 R5, R3, 0x10, RZ
+      {0x000000ffff057224, 0x000fe400078e0007},  // IMAD.MOV.U32 R5, RZ, RZ, R7
+      {0x0000000102021824, 0x000fe400078e0a09},  // @P1 IMAD.IADD R2, R2, 0x1, -R9
+      {0x0000000418147225, 0x001fe200078e00ff},  // IMAD.WIDE.U32 R20, R24, R4, RZ
+      {0x3f80000005057423, 0x000fc80000000004},  // FFMA R5, R5, R4, 1
+  });
+  std::vector<bool> products;
+  for (const SassInstruction& i : c.code) products.push_back(i.product);
+  EXPECT_EQ(products, (std::vector<bool>{true, true, true, false, false, true, false}));
+}
+
 TEST(MachineCode, BranchesForthAndBack) {
   const SassCode c = read({
       {0x00000000000c0947, 0x000fea0003800000},  // at 0x00: @P0 BRA 0x40

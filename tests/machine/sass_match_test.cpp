@@ -158,6 +158,20 @@ TEST(SassMatching, ACyclesPace) {
   EXPECT_EQ(s.loops[0].cycles, 5u) << "(4 * 4 + 1 + 1) / 4";
 }
 
+// v = v * a + c, four times in a turn that counts once: six machine instructions for three of PTX might be one turn.
+TEST(SassMatching, ProductsOfIntegersTellTurns) {
+  PtxFeatures product = Ptx::rest();
+  product.product = true;
+  const Ptx ptx({product, Ptx::rest(), Ptx::rest()});
+  SassInstruction multiplies = integer();
+  multiplies.pipe = Pipe::fma_heavy;
+  multiplies.product = true;
+  const SassMatch s = match_sass(ptx.work, ptx.touches, ptx.flow,
+                                 machine({integer(), multiplies, integer(), multiplies, multiplies, multiplies}));
+  ASSERT_EQ(s.loops.size(), 1u);
+  EXPECT_EQ(s.loops[0].unrolled, 4u);
+}
+
 TEST(SassMatching, AnotherLoopIsNotTaken) {
   const Ptx ptx({Ptx::load(), Ptx::load(), Ptx::rest()});
   const SassMatch s = match_sass(ptx.work, ptx.touches, ptx.flow, machine({loads(0), loads(1), loads(2), integer()}));

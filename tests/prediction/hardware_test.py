@@ -26,9 +26,9 @@ def program(path, text):
     path.chmod(0o755)
 
 
-def run(folder, *arguments, path=None):
+def run(folder, *arguments, path=None, **environment):
     return subprocess.run([root / "scripts/hardware", *map(str, arguments)], capture_output=True, text=True,
-                          env={**os.environ, "PATH": str(path or folder / "tools")})
+                          env={**os.environ, "PATH": str(path or folder / "tools"), **environment})
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -41,10 +41,14 @@ with tempfile.TemporaryDirectory() as name:
 
     done = run(folder, "--help")
     expect("--help says what options there are", done.returncode == 0 and "--quick:" in done.stdout and "set -euo" not in done.stdout, done.stderr)
+    expect("--help says what is needed and how long it takes", all(w in done.stdout for w in ("python3, cmake, ninja", "ncu", "How long", "folder to send")), done.stdout)
     done = run(folder, "--quik")
     expect("an unknown option is named", done.returncode == 2 and "--quik is no option; --help" in done.stderr, done.stderr)
     done = run(folder, "--build")
     expect("--build without a folder", done.returncode == 2 and "hardware: --build wants the name of a build folder" in done.stderr, done.stderr)
+    (folder / "libtinygpu.so").touch()
+    done = run(folder, "--no-setup", LD_LIBRARY_PATH=f"/nowhere:{folder}")
+    expect("tinygpu's libraries in NVIDIA's programs' way", done.returncode == 2 and f"LD_LIBRARY_PATH names {folder}, whose libraries" in done.stderr, done.stderr)
     done = run(folder, "--no-setup")
     expect("without a GPU", done.returncode == 1 and "nvidia-smi shows no GPU here" in done.stderr, done.stderr)
 

@@ -115,6 +115,16 @@ constexpr Unit kUnits[] = {
     {0x1f0, InstructionKind::engine},                             // HGMMA
 };
 
+/// IMAD computes moves and sums too, whose first factor is RZ or whose second is 1; nvdisasm calls them IMAD.MOV and
+/// IMAD.IADD.
+bool is_product(const uint64_t (&words)[2], uint16_t operation) {
+  constexpr uint16_t kImad = 0x024, kImadWide = 0x025, kImadHigh = 0x027;
+  constexpr uint32_t kZero = 255, kFactorStandsInCode = 4;
+  if (operation != kImad && operation != kImadWide && operation != kImadHigh) return false;
+  if (bits(words, 24, 8) == kZero) return false;
+  return bits(words, 9, 3) != kFactorStandsInCode || bits(words, 32, 32) != 1;
+}
+
 constexpr uint16_t kExit = 0x14d, kBra = 0x147, kRet = 0x150, kCall = 0x144;
 
 SassInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count) {
@@ -135,6 +145,7 @@ SassInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count)
   out.sets = uint8_t(bits(words, 110, 3));
   out.reads = uint8_t(bits(words, 113, 3));
   out.waits = uint8_t(bits(words, 116, 6));
+  out.product = is_product(words, operation);
   out.leaves = operation == kExit || operation == kRet;
   out.calls = operation == kCall;
   if (operation != kBra) return out;

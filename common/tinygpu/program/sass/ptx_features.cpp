@@ -88,6 +88,7 @@ PtxFeatures features_of_one(const Op& op, const ptx::Instruction& inst) {
   out.special = op.cost == CostClass::sfu;
   out.shared_out = !out.floating && !out.special && is_shared_out(op);
   out.sequence = op.cost == CostClass::idiv || op.cost == CostClass::fdiv || op.cost == CostClass::fdiv64;
+  out.product = op.cost == CostClass::imul;
   out.weight = op.issue;
   return out;
 }

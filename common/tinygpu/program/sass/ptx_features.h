@@ -14,6 +14,7 @@ struct PtxFeatures {
   bool special = false;     // of the slow unit (ex2, rcp, popc …)
   bool shared_out = false;  // it has no counterpart of its own: arithmetic of integers, moves, branches
   bool sequence = false;    // ptxas makes many of it: a division, a root
+  bool product = false;     // of integers
   uint8_t weight = 1;       // how many instructions it is about
   bool branches = false;    // or leaves
   /// What may pass it: anything that needs no result of it; other reads of memory; of memory, nothing; nothing.

@@ -49,6 +49,7 @@ struct SassInstruction {
   uint8_t latency = 0;    // of a result that releases a scoreboard and has no counterpart in PTX
   bool guarded = false;
   bool floating = false;  // f32 or f64 arithmetic
+  bool product = false;   // of integers; not a move or a sum that the multiplier makes
   bool branches = false, leaves = false, calls = false;
   int32_t target = -1;  // of a branch: an instruction of the function
 };

@@ -19,7 +19,7 @@ constexpr InstructionKind kFirm[] = {
 /// How many instructions of each kind a part of PTX or of machine code has.
 struct Inventory {
   KindCounts kinds{};
-  uint32_t floating = 0, special = 0, rest = 0, sequences = 0;
+  uint32_t floating = 0, special = 0, rest = 0, products = 0, long_products = 0, sequences = 0;
   uint32_t operator[](InstructionKind l) const { return kinds[size_t(l)]; }
   uint32_t& operator[](InstructionKind l) { return kinds[size_t(l)]; }
   uint32_t loads() const {
@@ -68,6 +68,9 @@ std::optional<uint32_t> turns_of(Inventory ptx, Inventory sass) {
   }
   if (by_special) return by_special;
   if (!ptx.rest || !sass.rest) return {};
+  // One of 64 bits takes several.
+  if (ptx.products && !ptx.long_products && sass.products && sass.products % ptx.products == 0)
+    return sass.products / ptx.products;
   // Moves and address arithmetic may double the instructions of one turn, not more.
   const uint32_t n = about(sass.rest, ptx.rest);
   return n < 3 ? 1 : n;
@@ -88,6 +91,8 @@ struct Code {
       all.floating += i.floating;
       all.special += i.special;
       all.rest += i.rest;
+      all.products += i.products;
+      all.long_products += i.long_products;
       all.sequences += i.sequences;
     }
     return all;
@@ -120,6 +125,8 @@ Code code_of(const std::vector<PtxFeatures>& features, const Flow& flow) {
       i.floating += features[k].floating;
       i.special += features[k].special;
       i.rest += features[k].shared_out ? features[k].weight : 0;
+      i.products += features[k].product;
+      i.long_products += features[k].product && features[k].weight > 1;
       i.sequences += features[k].sequence;
     }
     out.inventories.push_back(i);
@@ -155,6 +162,7 @@ Code code_of(const std::vector<SassInstruction>& code) {
       i.floating += code[k].floating;
       i.special += code[k].pipe == Pipe::xu;
       i.rest += code[k].kind == InstructionKind::other && !code[k].floating && code[k].pipe != Pipe::xu;
+      i.products += code[k].product;
     }
     out.inventories.push_back(i);
   }
