@@ -86,38 +86,34 @@ std::vector<uint32_t> GemmModel::walked(const Point& p, uint32_t tiles, uint32_t
   return most;
 }
 
-GemmModel::Plan GemmModel::plan(const Point& p) const {
-  const Numbers& n = numbers_;
+/// CTAs of an SM.
+uint32_t GemmModel::slots(const Point& p) const {
+  if (p.stays()) return 1;
   const bool blackwell = kind_ == Template::blackwell;
-  Plan plan{};
-  plan.p = p;
-  plan.n = &n;
-  const uint32_t rows = tile_rows(problem_, p), columns = tile_columns(problem_, p);
-  plan.tiles = rows * columns * p.split;
-
-  // CTAs of an SM, and clusters of the chip.
   const uint32_t shared = shared_bytes(kind_, problem_, p), threads = blackwell ? 192 : 128 * (1 + p.consumers);
-  plan.slots = 1;
-  if (!p.stays()) {
-    plan.slots =
-        std::min(spec_.shared_per_sm / (shared + spec_.reserved_shared_per_block), spec_.max_threads_per_sm / threads);
-    if (blackwell) {
-      uint32_t allocated = 32;
-      while (allocated < tensor_columns(problem_, p)) allocated *= 2;
-      plan.slots = std::min(plan.slots, 512 / allocated);
-    } else {
-      plan.slots = std::min(plan.slots, spec_.registers_per_sm / (threads * thread_registers(spec_, p)));
-    }
-    plan.slots = std::max(plan.slots, 1u);
+  uint32_t most =
+      std::min(spec_.shared_per_sm / (shared + spec_.reserved_shared_per_block), spec_.max_threads_per_sm / threads);
+  if (blackwell) {
+    uint32_t allocated = 32;
+    while (allocated < tensor_columns(problem_, p)) allocated *= 2;
+    most = std::min(most, 512 / allocated);
+  } else {
+    most = std::min(most, spec_.registers_per_sm / (threads * thread_registers(spec_, p)));
   }
-  plan.clusters = clusters_at_once(spec_, p);
-  const uint32_t at_once = plan.clusters * plan.slots;
-  const std::vector<uint32_t> parts_of_k = walked(p, plan.tiles, at_once);
-  plan.waves = uint32_t(parts_of_k.size());
+  return std::max(most, 1u);
+}
 
-  // A block's load, of one CTA.
-  const uint32_t spans = p.block / p.span, pitch = problem_.row_bytes();
-  const Box box{p.span, pitch};
+GemmModel::Outside GemmModel::outside(const Point& p) const {
+  const auto beyond = [&](uint32_t extent, uint32_t rows) { return p.skips ? 0 : rows - std::min(rows, extent); };
+  return {beyond(problem_.m, p.m * p.cluster_m), beyond(problem_.n, p.n * p.cluster_n)};
+}
+
+/// A block's load, of one CTA.
+void GemmModel::plan_load(Plan& plan) const {
+  const Numbers& n = numbers_;
+  const Point& p = plan.p;
+  const uint32_t spans = p.block / p.span;
+  const Box box{p.span, problem_.row_bytes()};
   Load& load = plan.load;
   load = {0, 0, 0, 0, 2 * spans, p.ctas() > p.pair};
   // Of the CTA that has most of the rows outside, if all tiles have them.
@@ -129,12 +125,9 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
     if (own < all) load.filled += double(empty) * spans * ceil_div(p.span, 64);
     load.asked += own_rows * spans * std::max(box.pieces() / n.tma_rows, p.span / n.tma_bytes);
   };
-  const uint32_t cluster_rows = p.m * p.cluster_m, cluster_columns = p.n * p.cluster_n;
-  // Rows that all clusters load, and the matrix does not have.
-  const auto outside = [&](uint32_t extent, uint32_t rows) { return p.skips ? 0 : rows - std::min(rows, extent); };
-  const uint32_t below = outside(problem_.m, cluster_rows), beyond = outside(problem_.n, cluster_columns);
-  loads(problem_.m, p.rows(), p.cluster_n, below);
-  loads(problem_.n, p.rows_b(), p.cluster_m, beyond);
+  const Outside rows = outside(p);
+  loads(problem_.m, p.rows(), p.cluster_n, rows.of_a);
+  loads(problem_.n, p.rows_b(), p.cluster_m, rows.of_b);
   if (const uint32_t chunks = scale_chunks(problem_, p)) {
     // Chunks of scales come with the block, 128 bytes at a time.
     const double bytes = 512.0 * chunks;
@@ -144,8 +137,13 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
     load.requests += p.rows() / 128 + p.n / 128;
     plan.mma_batch = bytes / n.copy_bytes;
   }
+}
 
-  // Its multiplication.
+/// A block's multiplication, and a tile's boxes.
+void GemmModel::plan_product(Plan& plan) const {
+  const Numbers& n = numbers_;
+  const Point& p = plan.p;
+  const bool blackwell = kind_ == Template::blackwell;
   const double steps = p.block / 32.0;
   if (blackwell) {
     const bool pair = p.pair == 2;
@@ -173,54 +171,87 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
   plan.release = p.ctas() > p.pair ? n.remote : 0;
   plan.by_threads = p.how() == Epilogue::direct;
   plan.piece = !plan.by_threads ? 0 : blackwell ? 16 : 8 * problem_.out_bytes();
+}
 
-  // What all SMs take of L2 and of device memory for a block, wave by wave. Tiles come in bands.
-  const uint32_t band = std::min<uint32_t>(p.band, rows);
-  const double a_bytes = double(p.m) * p.cluster_m * p.block, b_bytes = double(p.n) * p.cluster_n * p.block;
-  const double matrix = (double(problem_.m) + problem_.n) * problem_.row_bytes();
-  const double loaded =
-      (std::min(cluster_rows, problem_.m) + std::min(cluster_columns, problem_.n)) * double(p.block);  // by a cluster
-  std::optional<StreamTraffic> stream;
-  if (p.order() == Schedule::stream_k) stream = stream_traffic(problem_, p, plan.clusters, n.l2_keeps);
-  const auto stream_shares = [&] {
-    const double total = plan.clusters * loaded, l2 = total * box.l2_bytes(n.l2_read_least) / p.span;
-    const double shared = p.span >= 128 && p.ctas() == p.pair ? stream->shared : 0;
+/// What all SMs take of L2 and of device memory for a block.
+class GemmModel::Traffic {
+ public:
+  Traffic(const GemmModel& model, const Plan& plan)
+      : problem_(model.problem_), n_(model.numbers_), plan_(plan), box_{plan.p.span, problem_.row_bytes()} {
+    const Point& p = plan.p;
+    const Outside rows = model.outside(p);
+    outside_ = rows.of_a + rows.of_b;
+    const uint32_t of_a = std::min<uint32_t>(p.m * p.cluster_m, problem_.m),
+                   of_b = std::min<uint32_t>(p.n * p.cluster_n, problem_.n);
+    loaded_ = (of_a + of_b) * double(p.block);
+    if (p.order() == Schedule::stream_k) stream_ = stream_traffic(problem_, p, plan.clusters, n_.l2_keeps);
+  }
+  Shares of_wave(uint32_t index) const { return stream_ ? of_stream() : of_tiles(index); }
+
+ private:
+  Shares of_stream() const {
+    const Point& p = plan_.p;
+    const double total = plan_.clusters * loaded_, l2 = total * box_.l2_bytes(n_.l2_read_least) / p.span;
+    const double shared = p.span >= 128 && p.ctas() == p.pair ? stream_->shared : 0;
     Shares s;
-    s.l2 = l2 * (shared / n.l2_tile_bytes + (1 - shared) / n.l2_bytes);
-    s.outside = plan.clusters * (below + beyond) * double(p.block) / n.l2_outside_bytes;
-    s.dram = total * stream->fresh / n.dram_bytes;
-    s.from_dram = stream->fresh > 0;
+    s.l2 = l2 * (shared / n_.l2_tile_bytes + (1 - shared) / n_.l2_bytes);
+    s.outside = plan_.clusters * outside_ * double(p.block) / n_.l2_outside_bytes;
+    s.dram = total * stream_->fresh / n_.dram_bytes;
+    s.from_dram = stream_->fresh > 0;
     return s;
-  };
-  const auto shares = [&](uint32_t index) {
-    if (stream) return stream_shares();
-    const uint32_t first = index * at_once, last = std::min(plan.tiles, first + at_once);
+  }
+  /// Tiles come in bands.
+  Shares of_tiles(uint32_t index) const {
+    const Point& p = plan_.p;
+    const uint32_t rows = tile_rows(problem_, p), columns = tile_columns(problem_, p);
+    const uint32_t at_once = plan_.clusters * plan_.slots, band = std::min<uint32_t>(p.band, rows);
+    const uint32_t first = index * at_once, last = std::min(plan_.tiles, first + at_once);
     const double active = last - first;
     const uint32_t from = first / p.split, to = ceil_div(last, p.split), per_band = band * columns;
     const uint32_t bands = (to - 1) / per_band - from / per_band + 1;
     const double distinct_rows = std::min<double>({double(bands) * band, double(to - from), double(rows)});
     const double distinct_columns = std::min<double>(columns, ceil_div(to - from, band) + (bands == 1 ? 0 : 1));
+    const double a_bytes = double(p.m) * p.cluster_m * p.block, b_bytes = double(p.n) * p.cluster_n * p.block;
     const double parts = p.split;
     const double unique = parts * (distinct_rows * a_bytes + distinct_columns * b_bytes);
-    const double total = active * loaded;
+    const double total = active * loaded_;
     Shares s;
     // A slice of L2 gives so many bytes a request at least. SMs that ask for the same whole lines at about the same
     // time share some of the answers; the CTAs of a cluster have shared them before.
     const bool shares_lines = p.span >= 128 && p.ctas() == p.pair && unique < total;
-    s.l2 = total * box.l2_bytes(n.l2_read_least) / p.span / (shares_lines ? n.l2_tile_bytes : n.l2_bytes) / plan.slots;
-    s.outside = active * (below + beyond) * p.block / n.l2_outside_bytes / plan.slots;
+    s.l2 = total * box_.l2_bytes(n_.l2_read_least) / p.span / (shares_lines ? n_.l2_tile_bytes : n_.l2_bytes) /
+           plan_.slots;
+    s.outside = active * outside_ * p.block / n_.l2_outside_bytes / plan_.slots;
     // Rows and columns that no earlier wave has brought, or that L2 has lost since. What L2 keeps is there from the
     // launch before.
-    const bool kept = matrix <= n.l2_keeps;
+    const bool kept = (double(problem_.m) + problem_.n) * problem_.row_bytes() <= n_.l2_keeps;
     const bool new_band = from % per_band < at_once / p.split || index == 0;
     const double fresh = kept ? 0 : parts * ((new_band ? distinct_rows * a_bytes : 0) + distinct_columns * b_bytes);
-    s.dram = fresh / n.dram_bytes / plan.slots;
+    s.dram = fresh / n_.dram_bytes / plan_.slots;
     s.from_dram = fresh > 0;
     return s;
-  };
-  const uint32_t whole = blocks(problem_, p);
+  }
+
+  const Problem& problem_;
+  const Numbers& n_;
+  const Plan& plan_;
+  const Box box_;
+  uint32_t outside_;  // rows that all clusters load and the matrices do not have
+  double loaded_;     // by a cluster
+  std::optional<StreamTraffic> stream_;
+};
+
+/// The waves that are simulated, and what stores take.
+void GemmModel::plan_waves(Plan& plan) const {
+  const Numbers& n = numbers_;
+  const Point& p = plan.p;
+  const uint32_t at_once = plan.clusters * plan.slots, whole = blocks(problem_, p);
+  const std::vector<uint32_t> parts_of_k = walked(p, plan.tiles, at_once);
+  plan.waves = uint32_t(parts_of_k.size());
+  const Traffic traffic(*this, plan);
   const auto add_wave = [&](uint32_t w) {
-    plan.wave.push_back({shares(std::min(w, ceil_div(plan.tiles, at_once) - 1)), parts_of_k[w], parts_of_k[w] < whole});
+    const uint32_t of_tiles = std::min(w, ceil_div(plan.tiles, at_once) - 1);
+    plan.wave.push_back({traffic.of_wave(of_tiles), parts_of_k[w], parts_of_k[w] < whole});
   };
   if (plan.waves <= kSampledWaves) {
     for (uint32_t w = 0; w < plan.waves; ++w) add_wave(w);
@@ -237,6 +268,18 @@ GemmModel::Plan GemmModel::plan(const Point& p) const {
   // L2 adds sector by sector. Threads bring half of a sector's words, and then the others.
   const double sectors = plan.store_bytes / 32 * (plan.by_threads ? 2 : 1);
   plan.added = std::max(plan.store_share, sectors * writers * n.l2_atomic_sector / plan.slots);
+}
+
+GemmModel::Plan GemmModel::plan(const Point& p) const {
+  Plan plan{};
+  plan.p = p;
+  plan.n = &numbers_;
+  plan.tiles = tile_rows(problem_, p) * tile_columns(problem_, p) * p.split;
+  plan.slots = slots(p);
+  plan.clusters = clusters_at_once(spec_, p);
+  plan_load(plan);
+  plan_product(plan);
+  plan_waves(plan);
   return plan;
 }
 

@@ -18,7 +18,17 @@ class GemmModel final : public Model {
 
  private:
   struct Plan;
+  class Traffic;
+  /// Rows that all clusters load, and the matrix does not have.
+  struct Outside {
+    uint32_t of_a, of_b;
+  };
   Plan plan(const Point& p) const;
+  uint32_t slots(const Point& p) const;
+  Outside outside(const Point& p) const;
+  void plan_load(Plan& plan) const;
+  void plan_product(Plan& plan) const;
+  void plan_waves(Plan& plan) const;
   std::vector<uint32_t> walked(const Point& p, uint32_t tiles, uint32_t at_once) const;
 
   const MachineSpec& spec_;
