@@ -310,7 +310,7 @@ TEST(Refused, AReasonStandsBehindTheName) {
 }
 
 /// The driver's calls need no cuInit then, as the manual of CUDA 12 has it. (ctest starts a process for each test.)
-TEST(RuntimeBorder, SetDeviceMakesTheContext) {
+TEST(SetDevice, MakesTheContext) {
   EXPECT_EQ(cudaSetDevice(1), cudaErrorInvalidDevice);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);

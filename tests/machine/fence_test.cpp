@@ -86,7 +86,9 @@ TEST(Fence, WaitsForStoresOnly) {
   EXPECT_EQ(gains(kStore, kGpuFence, "fence.stored"), 100);
   EXPECT_EQ(gains(kStore, "fence.proxy.async.global;", "fence.stored"), 100);
   EXPECT_EQ(gains(kStore, "fence.acq_rel.cta;", "fence.stored"), 0);
-  EXPECT_EQ(gains("red.global.add.u32 [%line], 1;", kGpuFence, "fence.stored"), 100);
+  EXPECT_EQ(gains("red.global.add.u32 [%line], 1;", kGpuFence, "fence.stored"), 0);
+  EXPECT_EQ(gains("red.global.add.u32 [%line], 1;", kGpuFence, "fence.stored.atomic"), 100);
+  EXPECT_EQ(gains(kStore, kGpuFence, "fence.stored.atomic"), 0);
   EXPECT_EQ(gains(kStore, "mbarrier.arrive.release.cluster.shared::cta.b64 _, [barrier];", "fence.stored"), 100);
   EXPECT_EQ(gains(kStore, "mbarrier.arrive.release.cta.shared::cta.b64 _, [barrier];", "fence.stored"), 0);
 }
