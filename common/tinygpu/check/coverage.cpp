@@ -46,7 +46,11 @@ void Coverage::on_launch(const Launch& launch) {
 }
 
 void Coverage::note_delayable(const Origin& who) {
-  if (!who.op || !delayable_.insert(who.op).second) return;
+  if (!who.op) return;
+  {
+    const std::lock_guard lock(delayable_mutex_);
+    if (!delayable_.insert(who.op).second) return;
+  }
   const Where where = who.where();
   const std::lock_guard lock(kernels_->mutex);
   kernels_->delayable.try_emplace({where.cuda_file, where.cuda_file.empty() ? where.ptx_line : where.cuda_line}, where);

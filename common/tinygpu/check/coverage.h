@@ -67,6 +67,7 @@ class Coverage final : public Observer {
 
   const std::shared_ptr<Kernels> kernels_;
   Dim3 first_;
+  std::mutex delayable_mutex_;     // effects of all CTAs come, from any host thread
   std::set<const Op*> delayable_;  // seen before
   ByInstruction<Bytes> copies_;
   ByInstruction<Cells> products_;
