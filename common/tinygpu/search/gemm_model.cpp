@@ -18,10 +18,6 @@ uint32_t thread_registers(const MachineSpec& spec, const Point& p) {
   return p.consumers > 1 ? most : std::min(most, ceil_div(p.m / 64 * p.n / 2 + 28, 8) * 8);
 }
 
-}  // namespace
-
-namespace {
-
 /// Rows of a box in a matrix whose rows lie `pitch` bytes apart, as L2 sees them.
 struct Box {
   uint32_t span, pitch;
