@@ -70,8 +70,7 @@ void call_unknown(Warp& w, const Op&) {
   w.fault(FaultKind::not_modelled, "not-modelled",
           "not modelled: " + w.function().instruction(w.current_op()).text + " (a function with no body here)",
           "of the device runtime tinygpu has kernels launched by kernels, their streams, copies and memory, and "
-          "conditions of "
-          "graphs");
+          "conditions of graphs");
 }
 
 uint32_t argument_offset(Decoder& d, const Operand& o) {

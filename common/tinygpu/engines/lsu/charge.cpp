@@ -18,10 +18,6 @@ void add_lines(MemoryRequests& memory, const TouchedLines& t, bool atomic) {
     memory.add_line({t.line[k], uint8_t(__builtin_popcount(t.sectors[k])), atomic ? t.repeated[k] : uint8_t(0), 0});
 }
 
-}  // namespace
-
-namespace {
-
 /// A load of the GPU's scope looks where all SMs see the same. One that acquires empties L1, too. A volatile one, whose
 /// scope is the system's, takes no longer than a weak one that misses L1 (probe_16_handover).
 uint64_t strong_wait(Warp& w, const Op& op) {
