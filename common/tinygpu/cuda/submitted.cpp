@@ -310,11 +310,10 @@ class Submitted::Run {
         }
         uint64_t end = event.launch->start_time + event.stats.cycles;
         for (const size_t a : p.after) end = std::max(end, pieces_[a].end);
-        const std::vector<DeviceLaunch> launched = take_device_launches(event.launch->number);
-        if (launched.empty())
+        if (event.launch->launched.empty())
           finish(p, end);
         else
-          add_launched(r->piece, launched, end);
+          add_launched(r->piece, event.launch->launched, end);
         end_ = std::max(end_, end);
         end_launch(s_, *r, event.stats);
         done_.emplace_back(r->kernel->name, std::move(event.stats));
@@ -350,7 +349,6 @@ class Submitted::Run {
   }
 
   void take_off() {
-    forget_device_launches();
     scheduler_ = std::make_unique<GridScheduler>(s_.gpu);
     start_ = ~0ull;
     end_ = 0;

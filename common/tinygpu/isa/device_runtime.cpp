@@ -76,7 +76,7 @@ void get_parameter_buffer(Warp& w, const Op& op) {
 
 /// (buffer, stream)
 void launch_device(Warp& w, const Op& op) {
-  const Launch& launch = w.partition().launch;
+  Launch& launch = w.partition().launch;
   for_lanes(w.exec(), [&](int lane) {
     const uint64_t buffer = argument<uint64_t>(w, op, 0, lane) - kHeaderBytes;
     const Allocation* a = w.gpu().memory.find(buffer);
@@ -93,7 +93,7 @@ void launch_device(Warp& w, const Op& op) {
     wanted.block = h.block.dim3();
     wanted.dynamic_shared = h.shared;
     wanted.parameters.assign(first, first + kernel.param_bytes);
-    add_device_launch(launch.number, std::move(wanted));
+    launch.launched.push_back(std::move(wanted));
     w.gpu().memory.release(buffer);
     set_return(w, op, lane, kSuccess);
   });
@@ -102,7 +102,7 @@ void launch_device(Warp& w, const Op& op) {
 // ---- Streams: a number each
 
 void create_stream(Warp& w, const Op& op) {
-  static uint64_t last = 0x100;
+  uint64_t& last = w.partition().launch.last_device_stream;
   for_lanes(w.exec(), [&](int lane) {
     store_to(w, argument<uint64_t>(w, op, 0, lane), ++last, lane);
     set_return(w, op, lane, kSuccess);
@@ -110,7 +110,7 @@ void create_stream(Warp& w, const Op& op) {
 }
 void destroy_stream(Warp& w, const Op& op) {
   for_lanes(w.exec(), [&](int lane) {
-    const bool made = argument<uint64_t>(w, op, 0, lane) > 0x100;
+    const bool made = argument<uint64_t>(w, op, 0, lane) > kLastDeviceStream;
     set_return(w, op, lane, made ? kSuccess : kInvalidResourceHandle);
   });
 }
@@ -124,7 +124,7 @@ void copy_on_stream(Warp& w, const Op& op) {
     wanted.copy_to = argument<uint64_t>(w, op, 0, lane);
     wanted.copy_from = argument<uint64_t>(w, op, 1, lane);
     wanted.copy_bytes = argument<uint64_t>(w, op, 2, lane);
-    add_device_launch(w.partition().launch.number, std::move(wanted));
+    w.partition().launch.launched.push_back(std::move(wanted));
     set_return(w, op, lane, kSuccess);
   });
 }

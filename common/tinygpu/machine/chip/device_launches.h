@@ -1,6 +1,6 @@
 // Kernels that kernels launch (dynamic parallelism). Nothing in a grid can wait for what it launches, so that begins
-// when the grid is over: here it is written down until then. Code that executes in the serial phase writes, the host
-// reads when nothing executes.
+// when the grid is over: its Launch keeps it until then. Code that executes in the serial phase writes, the host reads
+// when nothing executes.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -25,12 +25,7 @@ struct DeviceLaunch {
 constexpr uint64_t kDeviceTailLaunch = 3;
 /// The stream whose work waits for nothing.
 constexpr uint64_t kDeviceFireAndForget = 4;
-
-/// Of the grid of that number (%gridid).
-void add_device_launch(uint64_t grid, DeviceLaunch launch);
-/// All of a grid, in their order; it has none any more.
-std::vector<DeviceLaunch> take_device_launches(uint64_t grid);
-/// Grids that a fault has ended leave theirs.
-void forget_device_launches();
+/// Streams that device code makes have numbers above this one.
+constexpr uint64_t kLastDeviceStream = 0x100;
 
 }  // namespace tinygpu

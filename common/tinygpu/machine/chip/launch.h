@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/tinygpu/base/diagnosis.h"
+#include "common/tinygpu/machine/chip/device_launches.h"
 #include "common/tinygpu/machine/chip/dispatcher.h"
 #include "common/tinygpu/machine/chip/occupancy.h"
 #include "common/tinygpu/machine/chip/reports.h"
@@ -85,6 +86,8 @@ class Launch {
   const uint64_t start_time;  // of the GPU's clock, cycles
   Dispatcher dispatcher;
   Reports reports;
+  std::vector<DeviceLaunch> launched;  // by its kernel, in order
+  uint64_t last_device_stream = kLastDeviceStream;
   /// Registers and local memory of warps on the host. False: there is no more.
   bool take_memory(uint64_t bytes) {
     return memory_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= memory_limit_;
