@@ -156,7 +156,7 @@ void refused() {
   EXPECT(cudaMallocArray(&a, &three, 8) == cudaErrorInvalidValue);
   EXPECT(cudaMallocArray(&a, &mixed, 8) == cudaErrorInvalidChannelDescriptor);
   EXPECT(cudaMallocArray(&a, &kFloat, 0) == cudaErrorInvalidValue);
-  EXPECT(cudaMalloc3DArray(&a, &kFloat, make_cudaExtent(8, 8, 2), cudaArrayLayered) == cudaErrorNotSupported);
+  EXPECT(cudaMalloc3DArray(&a, &kFloat, make_cudaExtent(8, 8, 2), cudaArraySparse) == cudaErrorNotSupported);
   const cudaChannelFormatDesc words = cudaCreateChannelDesc<int>();
   EXPECT(cudaMallocArray(&a, &words, 8, 4) == cudaSuccess);
   const cudaResourceDesc r = resource_of(a);

@@ -31,15 +31,22 @@ const T* find(State& s, uint64_t handle, const char* name) {
   return a && a->base == handle && a->name == name ? reinterpret_cast<const T*>(a->host) : nullptr;
 }
 
+/// Whether CUDA has arrays of this size with these flags.
+bool has_size(const Array& a) {
+  if (!a.size[0]) return false;
+  if (a.cube()) return a.size[0] == a.size[1] && (a.layered() ? a.size[2] && a.size[2] % 6 == 0 : a.size[2] == 6);
+  return a.layered() ? a.size[2] : a.size[1] || !a.size[2];
+}
+
 }  // namespace
 
 CUresult make_array(State& s, Array a, void** handle) {
   const uint8_t c = a.format.channels;
-  if (!a.size[0] || (a.size[2] && !a.size[1]) || (c != 1 && c != 2 && c != 4)) return CUDA_ERROR_INVALID_VALUE;
-  // For surface stores and for gathers: true of every array here.
-  constexpr unsigned kNoMatter = CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_TEXTURE_GATHER;
-  if (a.flags & ~kNoMatter)
-    return CUresult(say_not_implemented("an array of layers or of a cube, or one that is sparse"));
+  if (!has_size(a) || (c != 1 && c != 2 && c != 4)) return CUDA_ERROR_INVALID_VALUE;
+  // That it is for surface stores or gathers is no matter: every array here is.
+  constexpr unsigned kKnown =
+      CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_TEXTURE_GATHER;
+  if (a.flags & ~kKnown) return CUresult(say_not_implemented("an array that is sparse, or of another kind"));
   const CheckedSize row = CheckedSize(a.size[0]) * a.format.bytes(), pitch = row.rounded_up(kRow);
   const CheckedSize slice = pitch * (a.size[1] ? a.size[1] : 1), whole = slice * (a.size[2] ? a.size[2] : 1);
   if (whole.overflowed()) return CUDA_ERROR_INVALID_VALUE;
@@ -72,7 +79,9 @@ void describe(const Array& a, TextureObject& t) {
   t.texels = a.texels;
   t.pitch = a.pitch, t.slice = a.slice;
   t.dims = a.dims();
-  for (int d = 0; d < 3; ++d) t.size[d] = a.size[d] ? uint32_t(a.size[d]) : 1;
+  t.cube = a.cube();
+  t.layers = a.layered() ? uint32_t(a.size[2] / (a.cube() ? 6 : 1)) : 0;
+  for (int d = 0; d < t.dims; ++d) t.size[d] = uint32_t(a.size[d]);
   t.format = a.format;
 }
 
@@ -110,6 +119,13 @@ CUresult set_mode(TextureObject& t, int dimension, int mode, const float* border
   return CUDA_SUCCESS;
 }
 
+CUresult set_seamless(TextureObject& t) {
+  if (!t.cube) return CUDA_ERROR_INVALID_VALUE;
+  if (t.filter) return CUresult(say_not_implemented("a cube map that is filtered across its faces' edges"));
+  for (auto& mode : t.mode) mode = TextureObject::Address::clamp;
+  return CUDA_SUCCESS;
+}
+
 CUresult make_texture(State& s, const TextureObject& t, CUtexObject* handle) {
   const bool integers = t.format.kind != TexelFormat::Kind::floating;
   const uint8_t c = t.format.channels;
@@ -123,6 +139,7 @@ CUresult make_texture(State& s, const TextureObject& t, CUtexObject* handle) {
   const auto mirrored = [&](int d) { return t.mode[d] == TextureObject::Address::mirror; };
   if (t.filter && t.dims == 3 && t.normalized && (mirrored(0) || mirrored(2)))
     return CUresult(say_not_implemented("a filtered 3D texture that is mirrored in x or z"));
+  if (t.cube && !t.normalized) return CUresult(say_not_implemented("a cube map without normalized coordinates"));
   return keep(s, t, TextureObject::kName, handle);
 }
 
@@ -138,6 +155,7 @@ CUresult make_surface(State& s, const Array& a, CUsurfObject* handle) {
   o.texels = a.texels, o.row = a.row, o.pitch = a.pitch, o.slice = a.slice;
   o.height = uint32_t(a.size[1] ? a.size[1] : 1), o.depth = uint32_t(a.size[2] ? a.size[2] : 1);
   o.dims = a.dims();
+  o.layered = a.cube() || a.layered();
   return keep(s, o, SurfaceObject::kName, handle);
 }
 CUresult destroy_surface(State& s, uint64_t handle) {

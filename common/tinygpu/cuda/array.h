@@ -9,16 +9,19 @@
 namespace tinygpu::cuda {
 
 struct Array {
-  uint64_t texels = 0;                     // device address
-  uint64_t size[3] = {};                   // width, height, depth in texels; 0: the array has fewer dimensions
+  uint64_t texels = 0;    // device address
+  uint64_t size[3] = {};  // width, height, depth in texels, or layers, or faces; 0: the array has fewer dimensions
   uint64_t pitch = 0, slice = 0, row = 0;  // bytes; row: of texels
   TexelFormat format;
   unsigned flags = 0;
-  uint8_t dims() const { return size[2] ? 3 : size[1] ? 2 : 1; }
+  bool cube() const { return flags & CUDA_ARRAY3D_CUBEMAP; }
+  bool layered() const { return flags & CUDA_ARRAY3D_LAYERED; }
+  /// Of a layer, or of a cube's face.
+  uint8_t dims() const { return size[2] && !cube() && !layered() ? 3 : size[1] ? 2 : 1; }
 };
 
-/// Makes an array of `wanted`'s size, format and flags. INVALID_VALUE if it has no width, NOT_SUPPORTED (said by name)
-/// for flags other than those that only say what it will be used for.
+/// Makes an array of `wanted`'s size, format and flags. INVALID_VALUE for a size that such an array cannot have,
+/// NOT_SUPPORTED (said by name) for flags of sparse arrays and others.
 CUresult make_array(State& s, Array wanted, void** handle);
 CUresult free_array(State& s, const void* handle);
 /// The live array of a handle, or nullptr.
@@ -36,6 +39,8 @@ CUresult describe_pitched(State& s, uint64_t address, uint64_t width, uint64_t h
                           TextureObject& t);
 /// One dimension's addressing mode, in CUDA's numbers. A border has no colour here.
 CUresult set_mode(TextureObject& t, int dimension, int mode, const float* border);
+/// Reads across the edges of a cube's faces, which replaces the addressing modes. The filter has to be set before.
+CUresult set_seamless(TextureObject& t);
 /// Makes the object, if CUDA has textures like it: INVALID_VALUE otherwise.
 CUresult make_texture(State& s, const TextureObject& t, CUtexObject* handle);
 CUresult destroy_texture(State& s, uint64_t handle);

@@ -84,7 +84,7 @@ CUresult sampler_of(const CUDA_TEXTURE_DESC& d, TextureObject& t) {
   t.as_float =
       !(d.flags & CU_TRSF_READ_AS_INTEGER) && t.format.kind != TexelFormat::Kind::floating && t.format.bits < 32;
   t.normalized = d.flags & CU_TRSF_NORMALIZED_COORDINATES;
-  return CUDA_SUCCESS;
+  return d.flags & CU_TRSF_SEAMLESS_CUBEMAP ? set_seamless(t) : CUDA_SUCCESS;
 }
 
 }  // namespace

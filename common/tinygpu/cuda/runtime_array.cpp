@@ -121,7 +121,7 @@ CUresult sampler_of(const cudaTextureDesc& d, TextureObject& t) {
   t.filter = d.filterMode == cudaFilterModeLinear;
   t.as_float = d.readMode == cudaReadModeNormalizedFloat && t.format.kind != TexelFormat::Kind::floating;
   t.normalized = d.normalizedCoords;
-  return CUDA_SUCCESS;
+  return d.seamlessCubemap ? set_seamless(t) : CUDA_SUCCESS;
 }
 
 }  // namespace

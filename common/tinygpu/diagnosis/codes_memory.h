@@ -173,10 +173,13 @@ inline constexpr CodeInfo kMemoryCodes[] = {
          "cudaCreateTextureObject(&texture, &resource, &sampler, nullptr);"}},
     {"texture-read-otherwise", kError,
      "A texture read uses another function or another type than the texture object has.",
-     Rule{"Linear memory takes an integer coordinate; arrays and pitched memory take floats, one for each dimension. A "
-          "texture of integers returns integers unless it was created to return normalized floats.",
+     Rule{"Linear memory takes an integer coordinate; arrays and pitched memory take floats, one for each dimension, "
+          "a layered array its layer too, and a cube a direction. A texture of integers returns integers unless it was "
+          "created to return normalized floats.",
           "9.7.10.3 tex"},
-     Hardware{unknown}, Fix{"tex1Dfetch for linear memory; tex1D, tex2D and tex3D by the array's dimensions."}},
+     Hardware{unknown},
+     Fix{"tex1Dfetch for linear memory; tex1D, tex2D and tex3D by the array's dimensions, tex2DLayered and texCubemap "
+         "by its flags."}},
 };
 
 }  // namespace tinygpu::diagnosis

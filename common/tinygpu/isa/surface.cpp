@@ -1,5 +1,6 @@
-// suld.b and sust.b (PTX ISA 9.7.11): reads and writes of surface objects by bytes, in one, two and three dimensions.
-// An access goes to memory as a load or store of the same bytes; the texture unit's own time is not modelled.
+// suld.b and sust.b (PTX ISA 9.7.11): reads and writes of surface objects by bytes, in one, two and three dimensions
+// and in layers of one and of two. An access goes to memory as a load or store of the same bytes; the texture unit's
+// own time is not modelled.
 #include "common/tinygpu/isa/surface.h"
 
 #include <fmt/format.h>
@@ -20,7 +21,8 @@ enum class Outside : uint8_t { trap, clamp, zero };
 
 struct SurfaceDetails {
   MemoryOperand memory;
-  uint8_t dims;
+  uint8_t dims;  // of a layer
+  bool layered;
   uint8_t elements;  // 1, 2 or 4
   uint8_t bytes;     // of each, in memory
   Outside outside;
@@ -34,11 +36,13 @@ const SurfaceObject& object_at(Warp& w, const Op& op, uint64_t handle, int lane)
             "give the kernel what cudaCreateSurfaceObject or cuSurfObjectCreate made, and destroy it after the launch",
             lane);
   const auto& s = *reinterpret_cast<const SurfaceObject*>(a->host);
-  if (s.dims != op.get<SurfaceDetails>().dims)
+  if (s.dims != op.get<SurfaceDetails>().dims || s.layered != op.get<SurfaceDetails>().layered)
     w.fault(FaultKind::not_modelled, "surface-outside",
-            fmt::format("{} on a surface of {} dimensions; CUDA leaves open what happens",
-                        w.function().instruction(op).spelling(), s.dims),
-            "use the function that fits the array: surf1D…, surf2D…, surf3D…", lane);
+            fmt::format("{} on a surface of {} dimensions {} layers; CUDA leaves open what happens",
+                        w.function().instruction(op).spelling(), s.dims, s.layered ? "with" : "without"),
+            "use the function that fits the array: surf1D…, surf2D…, surf3D…, surf1DLayered…, surf2DLayered…, "
+            "surfCubemap…",
+            lane);
   return s;
 }
 
@@ -49,19 +53,21 @@ uint64_t place(Warp& w, const Op& op, const SurfaceObject& s, const uint32_t* co
   const int64_t most[3] = {int64_t(s.row) - bytes, int64_t(s.height) - 1, int64_t(s.depth) - 1};
   int64_t at[3] = {};
   for (int d = 0; d < k.dims; ++d) at[d] = w.at<int32_t>(coordinates[d])[lane];
+  if (k.layered) at[2] = w.at<int32_t>(coordinates[k.dims])[lane];
   if (at[0] % bytes)
     w.fault(FaultKind::misaligned_address, "misaligned-address",
             fmt::format("surface access of {} bytes at x = {}, which is not a multiple of that", bytes, at[0]),
             "x counts bytes: multiply the index by the element's size", lane);
-  for (int d = 0; d < k.dims; ++d) {
+  for (int d = 0; d < 3; ++d) {
     if (at[d] >= 0 && at[d] <= most[d]) continue;
     if (k.outside == Outside::zero) return 0;
     if (k.outside == Outside::trap)
       w.fault(FaultKind::launch_failure, "surface-outside",
               fmt::format("surface access of {} bytes at {} = {}: {} to {} are inside", bytes,
-                          d == 0   ? "x"
-                          : d == 1 ? "y"
-                                   : "z",
+                          d == 0      ? "x"
+                          : d == 1    ? "y"
+                          : k.layered ? "layer"
+                                      : "z",
                           at[d], 0, most[d]),
               "x counts bytes; or pass cudaBoundaryModeZero or cudaBoundaryModeClamp", lane);
     at[d] = std::clamp<int64_t>(at[d], 0, std::max<int64_t>(most[d], 0));
@@ -112,8 +118,9 @@ void decode(Decoder& d, Op& op, const Operand& where, const Operand& values, boo
   const ptx::Instruction& i = *d.inst;
   SurfaceDetails k{};
   k.memory.space = ptx::Space::global;
-  k.dims = i.has("1d") ? 1 : i.has("2d") ? 2 : i.has("3d") ? 3 : 0;
-  if (!i.has("b") || !k.dims) d.not_modelled("formatted stores, layers and other geometries are not there");
+  k.layered = i.has("a1d") || i.has("a2d");
+  k.dims = i.has("1d") || i.has("a1d") ? 1 : i.has("2d") || i.has("a2d") ? 2 : i.has("3d") ? 3 : 0;
+  if (!i.has("b") || !k.dims) d.not_modelled("formatted stores and other geometries are not there");
   k.elements = i.has("v2") ? 2 : i.has("v4") ? 4 : 1;
   k.bytes = i.has("b8") ? 1 : i.has("b16") ? 2 : i.has("b32") ? 4 : i.has("b64") ? 8 : 0;
   k.outside = i.has("clamp") ? Outside::clamp : i.has("zero") ? Outside::zero : Outside::trap;
@@ -136,9 +143,10 @@ void decode(Decoder& d, Op& op, const Operand& where, const Operand& values, boo
     std::ranges::for_each(values.elems, add);
   else
     add(values);
-  const auto& coordinates = where.elems[1].elems;
-  if (coordinates.size() < k.dims || slots.size() != k.elements) d.not_modelled();
-  for (int c = 0; c < k.dims; ++c) slots.push_back(d.src(coordinates[size_t(c)], ptx::Type::s32));
+  const auto& coordinates = where.elems[1].elems;  // the layer comes first
+  if (coordinates.size() < size_t(k.dims + k.layered) || slots.size() != k.elements) d.not_modelled();
+  for (int c = 0; c < k.dims; ++c) slots.push_back(d.src(coordinates[size_t(c + k.layered)], ptx::Type::s32));
+  if (k.layered) slots.push_back(d.src(coordinates[0], ptx::Type::s32));
   d.set_list(op, slots);
   op.set(k);
 }

@@ -1,6 +1,9 @@
-// tex (PTX ISA 9.7.10.3): reads of texture objects in one, two and three dimensions. A read goes to memory as the load
-// of its first texel; that filtering takes more of them, and the texture unit's own time, are not modelled.
+// tex (PTX ISA 9.7.10.3): reads of texture objects in one, two and three dimensions, of layers and of cubes. A read
+// goes to memory as the load of its first texel; that filtering takes more of them, and the texture unit's own time,
+// are not modelled.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "common/tinygpu/engines/lsu/warp_access.h"
 #include "common/tinygpu/isa/families.h"
@@ -15,9 +18,11 @@ namespace {
 
 struct TextureDetails {
   MemoryOperand memory;
-  uint8_t dims;
+  uint8_t dims;  // of a layer, or of a cube's face
+  bool cube, layered;
   bool by_integer;
   bool floats;  // what the destination takes
+  uint8_t coordinates() const { return cube ? 3 : dims; }
 };
 static_assert(sizeof(TextureDetails) <= Op::kDetails);
 
@@ -33,11 +38,13 @@ const TextureObject& object_at(Warp& w, uint64_t handle, int lane) {
 
 void check(Warp& w, const Op& op, const TextureObject& t, int lane) {
   const TextureDetails& k = op.get<TextureDetails>();
-  const char* wrong = k.dims != t.dims ? "the texture has another number of dimensions"
-                      : k.by_integer != t.linear_memory
-                          ? "linear memory is read by an integer, an array and pitched memory by floats"
-                      : k.floats != reads_floats(t) ? "floats are read from integers, or integers from floats"
-                                                    : nullptr;
+  const char* wrong =
+      k.dims != t.dims                  ? "the texture has another number of dimensions"
+      : k.cube != t.cube                ? "cubes are read by a direction, and other textures are not"
+      : k.layered != (t.layers != 0)    ? "a texture with layers is read with a layer, and one without them without"
+      : k.by_integer != t.linear_memory ? "linear memory is read by an integer, an array and pitched memory by floats"
+      : k.floats != reads_floats(t)     ? "floats are read from integers, or integers from floats"
+                                        : nullptr;
   if (wrong)
     w.fault(FaultKind::not_modelled, "texture-read-otherwise",
             std::string(w.function().instruction(op).spelling()) + ": " + wrong + "; CUDA leaves the result undefined",
@@ -58,8 +65,8 @@ void tex(Warp& w, const Op& op) {
       taps = taps_of(t, w.at<int32_t>(op.list[4])[i]);
     } else {
       float at[3];
-      for (int d = 0; d < k.dims; ++d) at[d] = w.at<float>(op.list[4 + d])[i];
-      taps = taps_of(t, at);
+      for (int d = 0; d < k.coordinates(); ++d) at[d] = w.at<float>(op.list[4 + d])[i];
+      taps = taps_of(t, at, k.layered ? w.at<uint32_t>(op.list[4 + k.coordinates()])[i] : 0);
     }
     bytes = t.format.bytes();
     const uint8_t* texel[8] = {};
@@ -94,15 +101,24 @@ void decode_tex(Decoder& d, Op& op) {
   TextureDetails k{};
   k.memory.space = ptx::Space::global;
   k.memory.cached = true;
-  k.dims = d.inst->has("1d") ? 1 : d.inst->has("2d") ? 2 : d.inst->has("3d") ? 3 : 0;
-  if (mods.size() != 4 || !k.dims || mods[1] != "v4")
-    d.not_modelled("tinygpu has no layers, cubes, mipmaps and packed halves");
+  struct Geometry {
+    std::string_view name;
+    uint8_t dims;
+    bool cube, layered;
+  };
+  constexpr Geometry kGeometries[] = {{"1d", 1, false, false}, {"2d", 2, false, false}, {"3d", 3, false, false},
+                                      {"a1d", 1, false, true}, {"a2d", 2, false, true}, {"cube", 2, true, false},
+                                      {"acube", 2, true, true}};
+  const auto* g = std::ranges::find(kGeometries, mods.empty() ? "" : std::string_view(mods[0]), &Geometry::name);
+  if (mods.size() != 4 || g == std::end(kGeometries) || mods[1] != "v4")
+    d.not_modelled("tinygpu has no mipmaps, multi-samples and packed halves");
+  k.dims = g->dims, k.cube = g->cube, k.layered = g->layered;
   if (d.operand_count() != 2 || d.operand(0).kind != Operand::Kind::vector)
     d.not_modelled("no offsets, depth comparison and residency");
   const std::string_view to = mods[2], by = mods[3];
   k.floats = to == "f32";
   k.by_integer = by == "s32";
-  if ((to != "f32" && to != "s32" && to != "u32") || (by != "f32" && !(k.by_integer && k.dims == 1)))
+  if ((to != "f32" && to != "s32" && to != "u32") || (by != "f32" && !(k.by_integer && k.dims == 1 && !k.layered)))
     d.not_modelled("32-bit results, by floats, or by an integer in one dimension");
   const Operand& from = d.operand(1);
   if (from.elems.size() != 2 || from.elems[0].kind != Operand::Kind::reg || from.elems[1].kind != Operand::Kind::vector)
@@ -112,10 +128,11 @@ void decode_tex(Decoder& d, Op& op) {
   op.a = handle.base;
   std::vector<uint32_t> slots;
   for (const Operand& o : d.operand(0).elems) slots.push_back(d.dst(o));
-  const auto& coordinates = from.elems[1].elems;
-  if (coordinates.size() < k.dims || slots.size() != 4) d.not_modelled();
-  for (int i = 0; i < k.dims; ++i)
-    slots.push_back(d.src(coordinates[size_t(i)], k.by_integer ? ptx::Type::s32 : ptx::Type::f32));
+  const auto& given = from.elems[1].elems;  // the layer comes first
+  if (given.size() < size_t(k.coordinates() + k.layered) || slots.size() != 4) d.not_modelled();
+  for (int i = 0; i < k.coordinates(); ++i)
+    slots.push_back(d.src(given[size_t(i + k.layered)], k.by_integer ? ptx::Type::s32 : ptx::Type::f32));
+  if (k.layered) slots.push_back(d.src(given[0], ptx::Type::u32));
   d.set_list(op, slots);
   op.set(k);
   finish(d, op, tex, CostClass::global_load);

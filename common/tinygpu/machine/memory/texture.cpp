@@ -179,10 +179,7 @@ float between_integers(const TexelFormat& f, const double* value, const Taps& ta
   return float(as_fraction({f.kind, 16, 1}, double((sum + 128) >> 8)));
 }
 
-}  // namespace
-
-Taps taps_of(const TextureObject& t, const float* at) {
-  if (t.filter) return filtered(t, at);
+Taps nearest(const TextureObject& t, const float* at) {
   Taps out;
   out.count = 1;
   out.inside[0] = true;
@@ -194,6 +191,36 @@ Taps taps_of(const TextureObject& t, const float* at) {
     out.inside[0] &= i >= 0;
     out.offset[0] += uint64_t(i) * step[d];
   }
+  return out;
+}
+
+/// The face that a direction meets, and where: 0 to 1 along each edge. The guide has no rule for a tie; here z goes
+/// before y, and y before x.
+uint32_t face_of(const float* direction, float* at) {
+  const float x = direction[0], y = direction[1], z = direction[2];
+  const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
+  const uint32_t axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0;
+  const bool minus = std::signbit(direction[axis]);
+  const float major = std::fabs(direction[axis]);
+  const float s = axis == 0 ? (minus ? z : -z) : axis == 1 ? x : (minus ? -x : x);
+  const float t = axis == 1 ? (minus ? -z : z) : -y;
+  const float scale = 1 / major;
+  at[0] = (s * scale + 1) / 2;
+  at[1] = (t * scale + 1) / 2;
+  return 2 * axis + minus;
+}
+
+}  // namespace
+
+Taps taps_of(const TextureObject& t, const float* at, uint32_t layer) {
+  float on_face[2];
+  uint64_t plane = t.layers ? std::min(layer, t.layers - 1) : 0;
+  if (t.cube) {
+    plane = plane * 6 + face_of(at, on_face);
+    at = on_face;
+  }
+  Taps out = t.filter ? filtered(t, at) : nearest(t, at);
+  for (uint32_t k = 0; k < out.count; ++k) out.offset[k] += plane * t.slice;
   return out;
 }
 

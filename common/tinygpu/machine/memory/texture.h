@@ -1,5 +1,5 @@
 // Texture objects: what a kernel is given as a handle, and what a read of it gives. Plain formats in one, two and three
-// dimensions; no mipmaps, layers or cubes.
+// dimensions, layers of one and of two, and cubes; no mipmaps.
 #pragma once
 #include <cstdint>
 
@@ -20,7 +20,9 @@ struct TextureObject {
   uint64_t pitch = 0, slice = 0;
   uint32_t size[3] = {1, 1, 1};
   TexelFormat format;
-  uint8_t dims = 1;
+  uint8_t dims = 1;            // of a layer, or of a cube's face
+  bool cube = false;           // six faces a layer, each a slice
+  uint32_t layers = 0;         // 0: it is not layered
   bool linear_memory = false;  // read by an integer, without addressing modes
   Address mode[3] = {Address::clamp, Address::clamp, Address::clamp};
   bool filter = false;                                      // linear: between the texels around the point
@@ -36,8 +38,8 @@ struct Taps {
   uint32_t weight[8];  // 256ths
   bool inside[8];      // false: the border, which is zero
 };
-/// Of a read at `at`.
-Taps taps_of(const TextureObject& t, const float* at);
+/// Of a read at `at` (for a cube: a direction) in a layer, or the last one if there are fewer.
+Taps taps_of(const TextureObject& t, const float* at, uint32_t layer = 0);
 /// Of a read of linear memory at element `index`.
 Taps taps_of(const TextureObject& t, int32_t index);
 
