@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Runs CUTLASS's own unit tests for sm_90 and sm_100, a seeded fifth of their files, on tinygpu. cutlass_build.py compiles them.
+
+  cutlass_tests.py [WORD…]      those files whose path contains one of these words (default: all), each on its machine; exit 1 where a case is wrong,
+                                77 where nothing is built
+  cutlass_tests.py --chip       the same programs on the GPU that is there instead, for those files that are for it
+  cutlass_tests.py --keep       puts what these runs said into cutlass_said.json, which makes the note's table
+  cutlass_tests.py --table      that table; --write-note renews it in notes/reference/cutlass_tests.md, --check-note looks whether it is there
+  cutlass_tests.py --check-results  whether the runs said what cutlass_said.json says; exit 77 where none has run
+
+A test compares with a reference that it computes on the host. --seconds is the limit of a case, --for that of all; --continue runs what has not run."""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import cutlass_build as build
+import fetch
+import kept
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+GEN5 = os.environ.get("GEN5", str(ROOT / "build/default/bin/gen5"))
+RESULTS = pathlib.Path(GEN5).resolve().parent.parent / "cutlass_results"
+NOTE = ROOT / "notes/reference/cutlass_tests.md"
+SAID = pathlib.Path(__file__).resolve().parent / "cutlass_said.json"
+VERDICTS = ("right", "wrong", "refused", "slow")
+BEGINS = re.compile(r"^\[ RUN      \] (\S+)$", re.MULTILINE)
+ENDS = re.compile(r"^\[\s+(OK|FAILED|SKIPPED)\s+\] ([^\s,]+)", re.MULTILINE)
+REFUSED = re.compile(r"error\[(?:not-modelled|not-implemented|private-interface)\]: (.*)")
+IN_FLIGHT = 8  # cases of one process, which reads the whole program's PTX first
+
+
+class Machine:
+    """tinygpu with a profile, or the GPU that is there."""
+
+    def __init__(self, name, threads):
+        self.prefix = [] if name == "chip" else [GEN5, "run", "--exit-code", "0", "--machine", name, "--threads", str(threads)]
+        self.environment = dict(os.environ, GEN5_DEVICE="hardware") if name == "chip" else os.environ
+
+    def start(self, program, *arguments, output):
+        return subprocess.Popen([*self.prefix, str(program), *arguments], cwd=program.parent, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                env=self.environment, start_new_session=True)
+
+    def cases(self, program):
+        """What gtest lists: a suite's name without blanks before it, and its cases below."""
+        process = self.start(program, "--gtest_list_tests", output=subprocess.PIPE)
+        said = process.communicate()[0].decode(errors="replace")
+        out, suite = [], ""
+        for line in said.splitlines():
+            name = line.partition("#")[0].rstrip()
+            if re.fullmatch(r"\S+\.", name):
+                suite = name
+            elif suite and re.fullmatch(r"  \S+", name):
+                out.append(suite + name.strip())
+        return out
+
+
+def verdict(word, said):
+    """Of a case that has ended with gtest's word, or whose process has ended without one."""
+    refused = REFUSED.search(said)
+    codes = sorted(set(re.findall(r"tinygpu (?:warning|error)\[([\w-]+)\]", said)))
+    if word in ("OK", "SKIPPED"):
+        return {"verdict": "right" if word == "OK" else "skipped", "why": "", "codes": codes}
+    if refused:
+        return {"verdict": "refused", "why": refused[1][:200], "codes": codes}
+    lines = [line for line in said.splitlines() if "tinygpu error[" in line] or [line for line in said.splitlines() if "Failure" in line or "rror" in line]
+    return {"verdict": "wrong", "why": (lines[0].strip() if lines else f"ended without a verdict: {said[-150:]}")[:200], "codes": codes}
+
+
+def stop(process):
+    try:
+        os.killpg(process.pid, 9)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def run_cases(machine, program, cases, seconds, until, log):
+    """Yields (case, what came of it). A case that fails, hangs or ends its process costs that process: another one goes on behind it."""
+    left = list(cases)
+    while left and time.monotonic() < until:
+        with open(log, "wb") as output:
+            process = machine.start(program, "--gtest_filter=" + ":".join(left), output=output)
+        seen, at, running, ended = 0, time.monotonic(), None, False
+        while True:
+            ended = process.poll() is not None
+            text = log.read_text(errors="replace")
+            begins = list(BEGINS.finditer(text))
+            ends = {match[2]: match for match in ENDS.finditer(text) if match[2] in cases}
+            failed = False
+            for number, begin in enumerate(begins):
+                name = begin[1]
+                if name in left and name in ends:
+                    said = verdict(ends[name][1], text[begin.end() : ends[name].start()])
+                    yield name, said | {"seconds": round(time.monotonic() - at, 1)}
+                    left.remove(name)
+                    failed |= ends[name][1] == "FAILED"
+            if len(begins) != seen:
+                seen, at, running = len(begins), time.monotonic(), begins[-1]
+            current = running[1] if running and running[1] in left else None
+            spent = time.monotonic() - at
+            if ended and current:
+                yield current, verdict("", text[running.end() :]) | {"seconds": round(spent, 1)}
+                left.remove(current)
+            elif ended and left and not begins:
+                for name in left:
+                    yield name, verdict("", text) | {"seconds": round(spent, 1)}
+                return
+            elif not ended and spent > seconds + (0 if begins else 60):
+                current = current or left[0]
+                yield current, {"verdict": "slow", "why": f"more than {seconds:.0f} s", "codes": [], "seconds": round(spent, 1)}
+                left.remove(current)
+                ended = True
+            if ended or failed or time.monotonic() > until:
+                break
+            time.sleep(0.1)
+        stop(process)
+
+
+def path_of(path, chip):
+    return RESULTS / f"{build.program_of(path).name}{'.chip' if chip else ''}.json"
+
+
+def load(path, chip):
+    file = path_of(path, chip)
+    return json.loads(file.read_text()) if file.exists() else None
+
+
+def built(words):
+    """(path, its parts.json) of each program that lies there."""
+    for file in sorted(build.folder().glob("*.parts.json")):
+        said = json.loads(file.read_text())
+        if said["built"] and (not words or any(word in said["file"] for word in words)):
+            yield said["file"], said
+
+
+class Run:
+    def __init__(self, options):
+        self.options, self.until, self.lock = options, time.monotonic() + options.limit, threading.Lock()
+        threads = max(1, (os.cpu_count() or 1) // options.jobs)
+        self.machines = {name: Machine(name, threads) for name in ("b200", "h200", "chip")}
+        self.records = {}
+
+    def machine(self, path):
+        return self.machines["chip" if self.options.chip else build.machine_of(path)]
+
+    def begin(self, path, parts):
+        """The file's record; the pieces of it that a process runs."""
+        record = (load(path, self.options.chip) if self.options.go_on else None) or {"file": path, "said": {}}
+        record |= {"built": parts["built"], "parts": parts["parts"], "cases": self.machine(path).cases(build.program_of(path))}
+        self.records[path] = record
+        left = [name for name in record["cases"] if name not in record["said"]]
+        return [(path, left[first : first + IN_FLIGHT]) for first in range(0, len(left), IN_FLIGHT)]
+
+    def piece(self, piece):
+        path, cases = piece
+        log = path_of(path, self.options.chip).with_suffix(f".{threading.get_ident()}.log")
+        for name, said in run_cases(self.machine(path), build.program_of(path), cases, self.options.seconds, self.until, log):
+            with self.lock:
+                self.records[path]["said"][name] = said
+                path_of(path, self.options.chip).write_text(json.dumps(self.records[path], indent=1))
+            print(f"{path} {name}: {said['verdict']} {said['why']} {' '.join(said['codes'])} {said['seconds']} s", flush=True)
+
+    def all(self, files):
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            pieces = [piece for some in pool.map(lambda file: self.begin(*file), files) for piece in some]
+            # First the first piece of each file, so that what time is left out is spread.
+            pieces.sort(key=lambda piece: self.records[piece[0]]["cases"].index(piece[1][0]))
+            list(pool.map(self.piece, pieces))
+        return any(said["verdict"] == "wrong" for record in self.records.values() for said in record["said"].values())
+
+
+def keep():
+    said = kept.load(SAID)
+    for path, _ in built([]):
+        for chip in (False, True):
+            record = load(path, chip)
+            if record is None:
+                continue
+            count = collections.Counter(line["verdict"] for line in record["said"].values())
+            file = said.setdefault(path, {})
+            file["chip" if chip else "tinygpu"] = {
+                "parts": record["parts"], "built": record["built"], "cases": len(record["cases"]), **{v: count[v] for v in (*VERDICTS, "skipped") if count[v]},
+                "others": {name: [line["verdict"], line["why"]] for name, line in record["said"].items() if line["verdict"] in ("wrong", "refused")},
+                "told": dict(collections.Counter(code for line in record["said"].values() if line["verdict"] == "right" for code in line["codes"]))}
+    kept.save(SAID, dict(sorted(said.items())))
+
+
+def table():
+    said = kept.load(SAID)
+    lines = ["| file of test/unit | machine | cases | " + " | ".join(VERDICTS) + " | not run | right on an H200 | told beside |", "|---|---|" + "---|" * (len(VERDICTS) + 4)]
+    sums, others = collections.Counter(), []
+    for path, file in said.items():
+        n = collections.Counter({key: value for key, value in file.get("tinygpu", {}).items() if isinstance(value, int)})
+        left = n["cases"] - sum(n[v] for v in (*VERDICTS, "skipped"))
+        sums.update(n)
+        sums["left"] += left
+        chip = file.get("chip")
+        if chip:
+            sums.update({f"chip {key}": value for key, value in chip.items() if isinstance(value, int)})
+        whole = "" if n["built"] == n["parts"] else f" ({n['built']} of {n['parts']} parts built)"
+        told = ", ".join(f"`{code}`" for code in sorted(file.get("tinygpu", {}).get("told", {})))
+        lines.append(f"| {path.removesuffix('.cu')} | {build.machine_of(path)} | {n['cases']}{whole} | " + " | ".join(str(n[v]) for v in VERDICTS) +
+                     f" | {left} | {chip.get('right', 0) if chip else '–'} | {told} |")
+        others += [f"* {path.rpartition('/')[2].removesuffix('.cu')}, `{name}`: {what}: {why}" for name, (what, why) in file.get("tinygpu", {}).get("others", {}).items()]
+    answered = sums["right"] + sums["wrong"] + sums["refused"]
+    lines += ["", f"{len(said)} files, {sums['cases']:,} cases: " + ", ".join(f"{sums[v]:,} {v}" for v in VERDICTS) + f", {sums['left']:,} not run. Of {answered:,} that "
+              f"ended {sums['right'] / max(answered, 1):.1%} are right. On an H200 {sums['chip right']:,} of {sums['chip cases']:,} are right."]
+    return lines + ([""] + others if others else [])
+
+
+def check_results():
+    said = kept.load(SAID)
+    ran, others = 0, []
+    for path, _ in built([]):
+        known = said.get(path, {}).get("tinygpu", {}).get("others", {})
+        for name, line in ((load(path, False) or {}).get("said") or {}).items():
+            ran += 1
+            if (line["verdict"] in ("wrong", "refused")) != (name in known) and line["verdict"] != "slow":
+                others.append(f"{path} {name}: {line['verdict']} {line['why']}; {SAID.name} has {known.get(name)}")
+    if not ran:
+        fetch.skip("no test has run")
+    print(*others, sep="\n")
+    return bool(others)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    parser.add_argument("--chip", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--for", dest="limit", type=float, default=1e9, metavar="SECONDS")
+    parser.add_argument("--continue", dest="go_on", action="store_true")
+    for option in ("--table", "--keep", "--write-note", "--check-note", "--check-results"):
+        parser.add_argument(option, action="store_true")
+    options = parser.parse_args()
+    if options.table:
+        print(*table(), sep="\n")
+        return 0
+    if options.keep:
+        return keep()
+    if options.write_note:
+        return kept.write_note(NOTE, "cutlass", table())
+    if options.check_note:
+        return kept.check_note(NOTE, "cutlass", table(), __file__)
+    if options.check_results:
+        return check_results()
+    files = [(path, parts) for path, parts in built(options.words) if not options.chip or build.machine_of(path) == "h200"]
+    if not files:
+        fetch.skip(f"nothing is built in {build.folder()}: tests/foreign/cutlass_build.py")
+    return Run(options).all(files)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
