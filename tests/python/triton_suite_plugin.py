@@ -1,5 +1,6 @@
 """The pytest plugin of triton_suite.py: which of the collected tests run, and a line of JSON for the begin and the end of each."""
 
+import gc
 import hashlib
 import json
 import os
@@ -38,6 +39,12 @@ def pytest_collection_modifyitems(config, items):
     wanted = set(pathlib.Path(os.environ[IDS]).read_text().split("\n"))
     config.hook.pytest_deselected(items=[i for i in items if i.nodeid not in wanted])
     items[:] = [i for i in items if i.nodeid in wanted]
+
+
+def pytest_collection_finish(session):
+    """The suite collects garbage behind each test. What the collection of tests made stays: looking through it takes as long as a small test."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_logstart(nodeid):
