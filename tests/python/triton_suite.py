@@ -50,6 +50,7 @@ AREAS = {
     "gluon": ["gluon/test_core.py", "gluon/test_lowerings.py", "gluon/test_layout_format_view.py"],
     "consan": ["gluon/test_consan.py"],
 }
+OTHER = "other-triton"  # in the list: a test of what the installed Triton has not, as its repository is another version or a fork
 COUNTED = ("passed", "failed", "crashed", "slow", "skipped")
 
 
@@ -188,7 +189,7 @@ def run_ids(environment, machine, ids, seconds, log, ids_file, until=math.inf):
 
 @functools.cache
 def expected():
-    """(machines, orders, code, pattern, reason) of each line of the list. Code: the diagnosis that the failure is, or - for none."""
+    """(machines, orders, code, pattern, reason) of each line of the list. Code: the diagnosis that the failure is, - for none, or OTHER."""
     out = []
     for number, line in enumerate(EXPECTED.read_text().splitlines(), 1):
         if not line or line.startswith("#"):
@@ -201,14 +202,18 @@ def expected():
     return out
 
 
-def reason_of(machine, name, codes):
-    """Why the list says that this test fails with these diagnoses; none if it does not."""
+def listed(machine, name, codes):
+    """The list's code and reason for this test's failure with these diagnoses; twice none if it has none."""
     order = next((o for o in ORDERS if o in name.rpartition("[")[2].rstrip("]").split("-")), ORDERS[0])
     for machines, orders, code, pattern, reason in expected():
         # A pattern's brackets are the test's, not a set of letters.
-        if machine in machines and order in orders and codes == ([] if code == "-" else [code]) and fnmatch.fnmatchcase(name, pattern.replace("[", "[[]")):
-            return reason
-    return None
+        if machine in machines and order in orders and codes == ([] if code in ("-", OTHER) else [code]) and fnmatch.fnmatchcase(name, pattern.replace("[", "[[]")):
+            return code, reason
+    return None, None
+
+
+def reason_of(machine, name, codes):
+    return listed(machine, name, codes)[1]
 
 
 def sample(ids, share, seed, most):
@@ -264,11 +269,12 @@ def keep():
             for file in total:
                 lines = [line for line in record["said"] if file_of(line["id"]) == file]
                 broken = [line for line in lines if line["outcome"] in ("failed", "crashed")]
-                known = sum(bool(reason_of(machine, line["id"], line.get("codes", []))) for line in broken)
+                codes = [listed(machine, line["id"], line.get("codes", []))[0] for line in broken]
+                known, other = sum(code not in (None, OTHER) for code in codes), codes.count(OTHER)
                 count = collections.Counter(line["outcome"] for line in lines)
                 if lines:
-                    said.setdefault(record["triton"], {}).setdefault(file, {})[machine] = {"tests": total[file], "taken": len(lines), "passed": count["passed"], "skipped": count["skipped"],
-                                                          "slow": count["slow"], "known": known, "unknown": len(broken) - known}
+                    said.setdefault(record["triton"], {}).setdefault(file, {})[machine] = {"tests": total[file], "taken": len(lines), "passed": count["passed"], "skipped": count["skipped"] + other,
+                                                          "slow": count["slow"], "known": known, "unknown": len(broken) - known - other}
     kept.save(SAID, said)
 
 

@@ -39,9 +39,15 @@ def environment(tmp_path, monkeypatch):
     (repo / "python/conftest.py").write_text("import pytest\n@pytest.fixture\ndef device(): return 'cuda'\n")
     (repo / "python/test/unit/test_some.py").write_text(TESTS)
     (repo / "python/test/unit/test_lacks.py").write_text("import no_such_module")
+    (repo / "python/test/gluon").mkdir()
+    (repo / "python/test/gluon/conftest.py").write_text("raise ImportError('skips tests for another Triton')")
+    (repo / "python/test/gluon/test_names.py").write_text("def test(): assert old_one(old_one_too()) and not_old_one()\n")
+    installed = tmp_path / "installed"
+    (installed / "experimental/gluon/hopper").mkdir(parents=True)
+    (installed / "experimental/gluon/hopper/tma.py").write_text('raise RuntimeError("old_one has been removed; call new_one instead")')
     out = object.__new__(triton_suite.Environment)
     out.python, out.triton, out.source = sys.executable, "0", "0"
-    out.tests = triton_suite.copy_of_tests(repo)
+    out.tests = triton_suite.copy_of_tests(repo, installed)
     return out
 
 
@@ -54,6 +60,11 @@ def test_run(environment, tmp_path):
     assert {name: line["outcome"] for name, line in said.items()} == {
         "test_right": "passed", "test_wrong": "failed", "test_dies": "crashed", "test_hangs": "slow", "test_left_out": "skipped", "test_behind": "passed"}
     assert "one is not two" in said["test_wrong"]["why"]
+
+
+def test_copy(environment):
+    assert (environment.tests / "gluon/test_names.py").read_text() == "def test(): assert new_one(old_one_too()) and not_old_one()\n"
+    assert not (environment.tests / "gluon/conftest.py").exists()
 
 
 def test_sample():
@@ -97,9 +108,21 @@ def test_continue(environment, expected, monkeypatch):
     said = [line["id"] for line in triton_suite.record_of("some", "b200")["said"]]
     assert said[:2] == first and len(said) == len(set(said)) == 7
     triton_suite.keep()
-    assert triton_suite.kept.load(triton_suite.SAID) == {
-        "unit/test_some.py": {"b200": {"tests": 7, "taken": 7, "passed": 3, "skipped": 1, "slow": 1, "known": 0, "unknown": 2}}}
+    assert triton_suite.kept.load(triton_suite.SAID) == {"0": {
+        "unit/test_some.py": {"b200": {"tests": 7, "taken": 7, "passed": 3, "skipped": 1, "slow": 1, "known": 0, "unknown": 2}}}}
+    assert "| 0 | unit/test_some.py | b200 | 7 of 7 | 3 | 1 | 1 | 0 | 2 |" in triton_suite.table()
     assert "7 of 7 tests. Of 5 that ran to their end 3 pass (60.0%), 0 fail with a reason and 2 without." in triton_suite.table()[-1]
+
+
+def test_a_test_for_another_triton_counts_as_skipped(environment, expected, monkeypatch):
+    expected.write_text("b200 timed other-triton unit/test_some.py::test_wrong[* -- one is two there\n")
+    monkeypatch.setattr(triton_suite, "AREAS", {"some": ["unit/test_some.py"]})
+    monkeypatch.setattr(triton_suite, "SAID", triton_suite.RESULTS / "said.json")
+    given = {"share": 1, "seed": 1, "most": 0, "seconds": 3, "limit": 60, "go_on": False}
+    assert triton_suite.run_area(environment, "b200", "some", argparse.Namespace(**given)) == 1, "test_dies"
+    triton_suite.keep()
+    assert triton_suite.kept.load(triton_suite.SAID)["0"]["unit/test_some.py"]["b200"] == {
+        "tests": 7, "taken": 7, "passed": 3, "skipped": 2, "slow": 1, "known": 0, "unknown": 1}
 
 
 def test_reasons(expected):
