@@ -1,5 +1,9 @@
 // What a run has not put to the test, and what breaks no rule and yet cannot be meant.
 #include "common/tinygpu/check/coverage.h"
+
+#include <barrier>
+#include <thread>
+
 #include "tests/check/kernel.h"
 
 namespace tinygpu::test::coverage_test {
@@ -97,6 +101,48 @@ TEST(Coverage, RequestsForWorkThatAreAllRefused) {
       wait("%p12");
   EXPECT_THAT(seen(ask, 4).notes, Contains(HasSubstr("clc-always-refused")));
   EXPECT_THAT(seen(ask, 3000).notes, Not(Contains(HasSubstr("clc-always-refused"))));
+}
+
+/// At the start of a launch it tells a Coverage of operations as CTAs behind the first cluster do: from many host
+/// threads at once, each with instructions of its own.
+class OperationsOfManyThreads final : public Observer {
+ public:
+  explicit OperationsOfManyThreads(checks::Coverage& told) : Observer(0), told_(told) {}
+  void on_launch(const Launch& launch) override {
+    constexpr size_t kThreads = 4, kRounds = 2000;
+    const Function& kernel = *launch.config.kernel;
+    std::barrier round(kThreads, [&]() noexcept { told_.on_launch(launch); });  // it knows of no instruction then
+    std::vector<std::jthread> threads;
+    for (size_t t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] {
+        AsyncOperation operation;
+        operation.who = {.launch = const_cast<Launch*>(&launch), .function = &kernel, .cta = {.id = {1, 0, 0}}};
+        for (size_t r = 0; r < kRounds; ++r) {
+          round.arrive_and_wait();
+          for (size_t i = t; i < kernel.ops.size(); i += kThreads) {
+            operation.who.op = &kernel.ops[i];
+            told_.on_issue(operation);
+          }
+        }
+      });
+  }
+
+ private:
+  checks::Coverage& told_;
+};
+
+// Without a lock around the set of these instructions two first nodes break it: the process dies within some rounds.
+TEST(Coverage, LinesThatManyHostThreadsTellAtOnce) {
+  std::string body;
+  for (int i = 0; i < 40; ++i) body += "  add.u32 %r1, %r1, 1;\n";
+  RunPtx run(".visible .entry k() {\n  .reg .b32 %r<2>;\n  mov.u32 %r1, 0;\n" + body + "  ret;\n}\n");
+  checks::Coverage coverage;
+  OperationsOfManyThreads threads(coverage);
+  run.gpu.options.observers = {&threads};
+  run.launch("k", {1}, {32});
+  const std::vector<Diagnosis> all = coverage.shapes();
+  ASSERT_EQ(all.back().code, "delayable-lines");
+  EXPECT_EQ(all.back().others.size(), 42u);
 }
 
 }  // namespace
