@@ -1,7 +1,5 @@
 #include "chapters/14_attention/reference.h"
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <mutex>
@@ -9,12 +7,14 @@
 
 #include "common/harness/clones.h"
 #include "common/harness/inputs.h"
+#include "common/harness/parallel.h"
 
 namespace attention {
 namespace {
 
 using gen5::harness::bf16_of;
 using gen5::harness::Bound;
+using gen5::harness::for_all;
 using gen5::harness::Format;
 using gen5::harness::Random;
 using gen5::harness::value_of;
@@ -151,7 +151,7 @@ Bound check_float64(const Inputs& in, const std::vector<uint16_t>& o, const Arit
     if (first >= begin + in.queries) continue;
     const Head head(in, h);
     const size_t rows = (begin + in.queries - 1 - first) / stride + 1;
-    oneapi::tbb::parallel_for(size_t(0), (rows + 15) / 16, [&](size_t group) {
+    for_all((rows + 15) / 16, [&](size_t group) {
       Bound mine;
       for (size_t i = group * 16; i < std::min(rows, group * 16 + 16); ++i) {
         const size_t row = first + i * stride;

@@ -1,17 +1,17 @@
 #include "chapters/16_megakernel/reference.h"
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <cmath>
 #include <mutex>
 
 #include "common/harness/numbers.h"
+#include "common/harness/parallel.h"
 
 namespace megakernel {
 namespace {
 
 using gen5::harness::bf16_of;
 using gen5::harness::Bound;
+using gen5::harness::for_all;
 using gen5::harness::Format;
 using gen5::harness::value_of;
 using Row = std::vector<double>;
@@ -65,7 +65,7 @@ class OperationResults {
   /// f(i, bound) for i below count.
   template <class F>
   void each(size_t count, const F& f) {
-    oneapi::tbb::parallel_for(size_t(0), count, [&](size_t i) {
+    for_all(count, [&](size_t i) {
       Bound b;
       f(i, b);
       merge(b);
@@ -282,7 +282,7 @@ double distance_to_exact(const Sizes& s, const Weights& w, const Results& got) {
     Row x = row_of(w.x, b, s.hidden);
     const auto product = [](const Words& weights, size_t first, size_t rows, const Row& in) {
       Row r(rows);
-      oneapi::tbb::parallel_for(size_t(0), rows, [&](size_t i) { r[i] = sum_of(weights, first + i, in, 1).value; });
+      for_all(rows, [&](size_t i) { r[i] = sum_of(weights, first + i, in, 1).value; });
       return r;
     };
     const auto norm = [&](const Row& in, uint32_t half) {

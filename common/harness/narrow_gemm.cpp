@@ -1,7 +1,5 @@
 #include "common/harness/narrow_gemm.h"
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
 #include <array>
 #include <stdexcept>

@@ -1,10 +1,9 @@
 #include "common/harness/nv_sum.h"
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
 #include <bit>
 
+#include "common/harness/parallel.h"
 #include "common/harness/window_sum.h"
 
 namespace gen5::harness {
@@ -110,7 +109,7 @@ std::vector<uint32_t> nv_gemm(const NarrowMatrix& a, const NarrowMatrix& b, uint
   const uint32_t padded = (a.k + kDepth - 1) / kDepth * kDepth, blocks = padded / kBlock, steps = padded / kDepth;
   const Rows left = rows_of(a, m0, rows, padded), right = rows_of(b, n0, columns, padded);
   std::vector<uint32_t> out(size_t(rows) * columns);
-  oneapi::tbb::parallel_for(0u, rows, [&](uint32_t r) {
+  for_all(rows, [&](uint32_t r) {
     for (uint32_t n = 0; n < columns; ++n) {
       uint32_t c = 0;
       for (uint32_t s = 0; s < steps; ++s) {

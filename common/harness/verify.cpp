@@ -1,7 +1,6 @@
 #include "common/harness/verify.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,7 @@
 
 #include "common/harness/clones.h"
 #include "common/harness/inputs.h"
+#include "common/harness/parallel.h"
 #include "common/harness/table.h"
 
 namespace gen5::harness {
@@ -161,10 +161,10 @@ Bound& Bound::operator+=(const Bound& o) {
 
 Bound check_float64(const Product& in, Output output, const std::vector<uint32_t>& d) {
   std::vector<double> a(size_t(in.m) * in.k);
-  oneapi::tbb::parallel_for(0u, in.m, [&](uint32_t row) { in.a(row, &a[size_t(row) * in.k]); });
+  for_all(in.m, [&](uint32_t row) { in.a(row, &a[size_t(row) * in.k]); });
   Bound total;
   std::mutex mutex;
-  oneapi::tbb::parallel_for(0u, (in.n + 7) / 8, [&](uint32_t group) {
+  for_all((in.n + 7) / 8, [&](uint32_t group) {
     const uint32_t n0 = group * 8, count = std::min(8u, in.n - n0);
     std::vector<double> b(size_t(in.k) * 8), row(in.k);
     for (uint32_t j = 0; j < count; ++j) {
@@ -197,7 +197,7 @@ Bound check_row_sums(const Product& in, Output output, const std::vector<uint32_
     for (double& e : x) e = random.bits() & 1 ? 1 : -1;
     // Bᵀ·x and |B|ᵀ·1, by blocks of rows of B.
     std::vector<double> bx(in.k), b1(in.k);
-    oneapi::tbb::parallel_for(0u, (in.n + 255) / 256, [&](uint32_t block) {
+    for_all((in.n + 255) / 256, [&](uint32_t block) {
       std::vector<double> s(in.k), m(in.k), b(in.k);
       for (uint32_t j = block * 256; j < std::min(in.n, (block + 1) * 256); ++j) {
         in.b(j, b.data());
@@ -209,7 +209,7 @@ Bound check_row_sums(const Product& in, Output output, const std::vector<uint32_
       const std::lock_guard lock(mutex);
       for (uint32_t i = 0; i < in.k; ++i) bx[i] += s[i], b1[i] += m[i];
     });
-    oneapi::tbb::parallel_for(0u, in.m, [&](uint32_t r) {
+    for_all(in.m, [&](uint32_t r) {
       double want = 0, magnitude = 0, got = 0, size = 0;
       std::vector<double> a(in.k);
       in.a(r, a.data());

@@ -1,12 +1,12 @@
 #include "common/harness/window_sum.h"
 
 #include <oneapi/tbb/blocked_range2d.h>
-#include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
 #include <bit>
 
 #include "common/harness/clones.h"
+#include "common/harness/parallel.h"
 
 namespace gen5::harness {
 namespace {
@@ -208,7 +208,7 @@ std::vector<uint32_t> window_gemm(const Elements& a, const Elements& b, uint32_t
   // A product has twice the fraction bits; aligned to its own exponent it has kWindow.
   const int product_shift = kWindow - 2 * fraction;
   using Range = oneapi::tbb::blocked_range2d<uint32_t>;
-  oneapi::tbb::parallel_for(Range(0, columns, kColumns, 0, rows, kRows), [&](const Range& range) {
+  for_parts(Range(0, columns, kColumns, 0, rows, kRows), [&](const Range& range) {
     UnpackedRows left(padded);
     std::vector<Parts> of_row(depth), of_column(depth);
     for (uint32_t r0 = range.cols().begin(); r0 < range.cols().end(); r0 += kRows) {
