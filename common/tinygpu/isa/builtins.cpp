@@ -65,84 +65,93 @@ std::string print(const std::string& spec, T value) {
   return big;
 }
 
-/// One conversion of C's printf, from the '%' at format[at]; `at` moves behind it. Conversions that CUDA's printf
-/// does not know are printed as they are, as on an H100 (CUDA 13.0): %n, unknown letters, .*, L. A width may be *.
-std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& args, int lane) {
-  std::string spec = "%";
-  size_t p = at + 1;
-  int64_t longest = 0;
-  auto number = [&] {
+/// A conversion of C's printf as far as its letter; a width may be *, which takes an argument.
+struct Conversion {
+  std::string spec = "%";  // flags, width, precision
+  int64_t longest = 0;     // characters that they ask for
+  int size = 4;            // of an integer
+  bool is_char = false, is_short = false;
+  char letter = 0;  // 0: the format ends before it
+  size_t end = 0;   // behind it
+
+  Conversion(const std::string& format, size_t at, Arguments& args) : end(at + 1) {
+    while (is_one_of(format, "-+ #0")) spec += format[end++];
+    if (is_one_of(format, "*")) {
+      const int32_t width = args.next<int32_t>();
+      longest = std::abs(int64_t(width));
+      spec += std::to_string(width);
+      ++end;
+    } else {
+      number(format);
+    }
+    if (is_one_of(format, ".")) {
+      spec += format[end++];
+      number(format);
+    }
+    // Length modifiers: the argument's size; the text is printed from a long long.
+    for (; is_one_of(format, "hljztq"); ++end) {
+      if (format[end] == 'h') {
+        is_char = is_short;
+        is_short = true;
+      } else {
+        size = 8;
+      }
+    }
+    if (end < format.size()) letter = format[end++];
+  }
+
+ private:
+  bool is_one_of(const std::string& format, std::string_view letters) const {
+    return end < format.size() && letters.find(format[end]) != std::string_view::npos;
+  }
+  void number(const std::string& format) {
     int64_t n = 0;
-    while (p < format.size() && format[p] >= '0' && format[p] <= '9') {
-      n = std::min<int64_t>(n * 10 + (format[p] - '0'), kLongest + 1);
-      spec += format[p++];
+    while (is_one_of(format, "0123456789")) {
+      n = std::min<int64_t>(n * 10 + (format[end] - '0'), kLongest + 1);
+      spec += format[end++];
     }
     longest = std::max(longest, n);
-  };
-  while (p < format.size() && std::string_view("-+ #0").find(format[p]) != std::string_view::npos) spec += format[p++];
-  if (p < format.size() && format[p] == '*') {
-    const int32_t width = args.next<int32_t>();
-    longest = std::abs(int64_t(width));
-    spec += std::to_string(width);
-    ++p;
-  } else {
-    number();
   }
-  if (p < format.size() && format[p] == '.') {
-    spec += format[p++];
-    number();
-  }
-  // Length modifiers: the argument's size; the text is printed from a long long.
-  int size = 4;
-  bool is_char = false, is_short = false;
-  for (; p < format.size() && std::string_view("hljztq").find(format[p]) != std::string_view::npos; ++p) {
-    if (format[p] == 'h') {
-      is_char = is_short;
-      is_short = true;
-    } else {
-      size = 8;
-    }
-  }
-  if (p >= format.size()) {
-    std::string rest = format.substr(at);
-    at = format.size();
-    return rest;
-  }
-  const char letter = format[p++];
-  const std::string whole = format.substr(at, p - at);
-  at = p;
-  const bool too_long = longest > kLongest;
-  if (too_long) {
+};
+
+/// One conversion, from the '%' at format[at]; `at` moves behind it. Conversions that CUDA's printf does not know are
+/// printed as they are, as on an H100 (CUDA 13.0): %n, unknown letters, .*, L.
+std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& args, int lane) {
+  Conversion c(format, at, args);
+  const std::string whole = format.substr(at, c.end - at);
+  at = c.end;
+  if (!c.letter) return whole;
+  if (c.longest > kLongest) {
     w.report(Severity::warning, "printf-too-long",
-             "a printf conversion would print more than 1 MiB of text:  " + std::to_string(longest) +
+             "a printf conversion would print more than 1 MiB of text:  " + std::to_string(c.longest) +
                  " characters or more; its value is printed without width and precision",
              "check the width and the precision");
-    spec = "%";
+    c.spec = "%";
   }
-  switch (letter) {
+  switch (c.letter) {
     case '%': return "%";
     case 'd':
     case 'i': {
-      int64_t v = size == 8 ? args.next<int64_t>() : args.next<int32_t>();
-      if (is_char)
+      int64_t v = c.size == 8 ? args.next<int64_t>() : args.next<int32_t>();
+      if (c.is_char)
         v = int8_t(v);
-      else if (is_short)
+      else if (c.is_short)
         v = int16_t(v);
-      return print(spec + "ll" + letter, static_cast<long long>(v));
+      return print(c.spec + "ll" + c.letter, static_cast<long long>(v));
     }
     case 'u':
     case 'o':
     case 'x':
     case 'X': {
-      uint64_t v = size == 8 ? args.next<uint64_t>() : args.next<uint32_t>();
-      if (is_char)
+      uint64_t v = c.size == 8 ? args.next<uint64_t>() : args.next<uint32_t>();
+      if (c.is_char)
         v = uint8_t(v);
-      else if (is_short)
+      else if (c.is_short)
         v = uint16_t(v);
-      return print(spec + "ll" + letter, static_cast<unsigned long long>(v));
+      return print(c.spec + "ll" + c.letter, static_cast<unsigned long long>(v));
     }
-    case 'c': return print(spec + letter, args.next<int32_t>());
-    case 'p': return print(spec + letter, reinterpret_cast<void*>(args.next<uint64_t>()));
+    case 'c': return print(c.spec + c.letter, args.next<int32_t>());
+    case 'p': return print(c.spec + c.letter, reinterpret_cast<void*>(args.next<uint64_t>()));
     case 'f':
     case 'F':
     case 'e':
@@ -150,10 +159,10 @@ std::string convert(Warp& w, const std::string& format, size_t& at, Arguments& a
     case 'g':
     case 'G':
     case 'a':
-    case 'A': return print(spec + letter, args.next<double>());
+    case 'A': return print(c.spec + c.letter, args.next<double>());
     case 's': {
       const std::string s = read_string(w, args.next<uint64_t>(), lane, "load of a printf %s string");
-      return print(spec + letter, s.c_str());
+      return print(c.spec + c.letter, s.c_str());
     }
     default: return whole;
   }

@@ -74,6 +74,12 @@ bool selector_fits(const OperandPattern& p, const std::string& s) {
   return digits[0] < '0' + p.selector && std::is_sorted(digits.begin(), digits.end(), std::greater_equal<>());
 }
 
+bool literal_in_range(const OperandPattern& p, const Operand& o) {
+  if (o.kind != Operand::Kind::integer) return true;
+  const bool value_ok = p.values.empty() || std::ranges::find(p.values, o.bits) != p.values.end();
+  const bool range_ok = !p.low || (o.bits >= *p.low && o.bits <= *p.high);
+  return value_ok && range_ok && (p.step == 1 || o.bits % p.step == 0);
+}
 bool sign_fits(const OperandPattern& p, const Operand& o) {
   return o.negated ? p.sign != OperandPattern::Sign::none : p.sign != OperandPattern::Sign::must;
 }
@@ -358,108 +364,135 @@ Checker::AddressFault Checker::address_fault(const Function& f, const Spelling& 
   }
 }
 
-bool Checker::operand_fits(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
-                           const OperandPattern& p, const Operand& o, std::vector<Fault>* faults) const {
-  const auto no = [&](std::string why = {}, std::string help = {}) {
-    if (faults) {
-      if (why.empty()) why = fmt::format("{} of {} is {}", p.name, s.name, describe(o, f));
-      if (help.empty()) help = fmt::format("it must be {}", describe(p, in, s, m));
-      faults->push_back({o.pos, std::move(why), std::move(help)});
-    }
+/// The operands of an instruction beside those of a row.
+class Checker::Operands {
+ public:
+  Operands(const Checker& checker, const Function& f, const Instruction& in, const Spelling& s, const Match& m,
+           std::vector<Fault>* faults)
+      : checker_(checker), f_(f), in_(in), s_(s), m_(m), faults_(faults) {}
+  bool fit() const;
+
+ private:
+  bool fits(const OperandPattern& p, const Operand& o) const;
+  bool register_fits(const OperandPattern& p, const Operand& o) const {
+    const Type t = checker_.type_of(p, in_);
+    if (o.kind != Operand::Kind::reg || (!o.name.empty() && !p.selector) || !selector_fits(p, o.name)) return false;
+    return t == Type::none || register_holds(t, f_.registers[o.reg].type, p.wider);
+  }
+  bool source_fits(const OperandPattern& p, const Operand& o) const;
+  bool vector_fits(const OperandPattern& p, const Operand& o) const;
+  bool address_fits(const OperandPattern& p, const Operand& o) const;
+  bool literal_fits(const OperandPattern& p, const Operand& o) const {
+    return literal_in_range(p, o) || no(p, o, fmt::format("{} of {} is {}", p.name, s_.name, o.bits));
+  }
+  bool wrong_number(size_t expected, uint32_t stand) const;
+  /// Notes why the operand does not fit; empty: what it is, and what it must be.
+  bool no(const OperandPattern& p, const Operand& o, std::string why = {}, std::string help = {}) const {
+    if (!faults_) return false;
+    if (why.empty()) why = fmt::format("{} of {} is {}", p.name, s_.name, checker_.describe(o, f_));
+    if (help.empty()) help = fmt::format("it must be {}", checker_.describe(p, in_, s_, m_));
+    faults_->push_back({o.pos, std::move(why), std::move(help)});
     return false;
-  };
-  const Type t = type_of(p, in);
-  const auto literal_in_range = [&]() -> bool {
-    if (o.kind != Operand::Kind::integer) return true;
-    const bool value_ok = p.values.empty() || std::ranges::find(p.values, o.bits) != p.values.end();
-    const bool range_ok = !p.low || (o.bits >= *p.low && o.bits <= *p.high);
-    const bool step_ok = p.step == 1 || o.bits % p.step == 0;
-    return value_ok && range_ok && step_ok;
-  };
+  }
+
+  const Checker& checker_;
+  const Function& f_;
+  const Instruction& in_;
+  const Spelling& s_;
+  const Match& m_;
+  std::vector<Fault>* const faults_;
+};
+
+bool Checker::Operands::fits(const OperandPattern& p, const Operand& o) const {
+  using Kind = OperandPattern::Kind;
   switch (p.kind) {
-    case OperandPattern::Kind::anything: return true;
-    case OperandPattern::Kind::only_sink:
-      return o.kind == Operand::Kind::sink || no(fmt::format("the first operand of {} is {}", s.text, describe(o, f)));
-    case OperandPattern::Kind::label: return o.kind == Operand::Kind::label || no();
-    case OperandPattern::Kind::immediate:
-      if (o.kind != Operand::Kind::integer) return no();
-      return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.name, o.bits));
-    case OperandPattern::Kind::predicate:
+    case Kind::anything: return true;
+    case Kind::only_sink:
+      return o.kind == Operand::Kind::sink ||
+             no(p, o, fmt::format("the first operand of {} is {}", s_.text, checker_.describe(o, f_)));
+    case Kind::label: return o.kind == Operand::Kind::label || no(p, o);
+    case Kind::immediate: return o.kind == Operand::Kind::integer ? literal_fits(p, o) : no(p, o);
+    case Kind::predicate:
       if (o.kind == Operand::Kind::integer) return true;
-      return (o.kind == Operand::Kind::reg && f.registers[o.reg].type == Type::pred) || no();
-    case OperandPattern::Kind::destination:
-      if (o.kind == Operand::Kind::sink) return p.sink || no();
-      if (o.kind != Operand::Kind::reg || o.negated || (!o.name.empty() && !p.selector) || !selector_fits(p, o.name))
-        return no();
-      return t == Type::none || register_holds(t, f.registers[o.reg].type, p.wider) || no();
-    case OperandPattern::Kind::source:
-      if (o.kind == Operand::Kind::symbol) return p.symbol || no();
-      if (o.kind == Operand::Kind::special) return p.special || no();
-      if (o.kind == Operand::Kind::integer || o.kind == Operand::Kind::real) {
-        if (p.register_only || p.sign == OperandPattern::Sign::must || (t != Type::none && !literal_holds(t, o)))
-          return no();
-        // Bits of a float may stand for values (mov, st, selp), not for addresses and counts.
-        if (o.kind == Operand::Kind::real && p.type_index < 0 && is_bits(t)) return no();
-        return literal_in_range() || no(fmt::format("{} of {} is {}", p.name, s.name, o.bits));
-      }
-      if (o.kind != Operand::Kind::reg || !sign_fits(p, o) || (!o.name.empty() && !p.selector) ||
-          !selector_fits(p, o.name))
-        return no();
-      return t == Type::none || register_holds(t, f.registers[o.reg].type, p.wider) || no();
-    case OperandPattern::Kind::pair:
-      if (o.kind != Operand::Kind::pair)
-        return (p.second_optional && operand_fits(f, in, s, m, p.parts[0], o, faults)) || (!p.second_optional && no());
-      return operand_fits(f, in, s, m, p.parts[0], o.elems[0], faults) &&
-             operand_fits(f, in, s, m, p.parts[1], o.elems[1], faults);
-    case OperandPattern::Kind::vector: {
-      if (o.kind != Operand::Kind::vector) return no();
-      if (p.count[0] != "any" && int64_t(o.elems.size()) != count_of(p, s, m)) return no();
-      bool some_register = false;
-      for (const Operand& e : o.elems) {
-        if (!operand_fits(f, in, s, m, p.parts[0], e, faults)) return false;
-        some_register = some_register || e.kind == Operand::Kind::reg;
-      }
-      if (p.parts[0].some_register && !some_register)
-        return no(fmt::format("{} of {} holds only literals", p.name, s.name),
-                  "put at least one element in a register");
-      return true;
-    }
-    case OperandPattern::Kind::address: {
-      if (o.kind != Operand::Kind::address || o.elems.size() != p.parts.size() + 1) return no();
-      if (auto fault = address_fault(f, s, p, o.elems[0]); !fault.fits) return no(std::move(fault.why), fault.help);
-      for (size_t i = 0; i < p.parts.size(); ++i)
-        if (!operand_fits(f, in, s, m, p.parts[i], o.elems[i + 1], faults)) return false;
-      return true;
-    }
+      return (o.kind == Operand::Kind::reg && f_.registers[o.reg].type == Type::pred) || no(p, o);
+    case Kind::destination:
+      return (o.kind == Operand::Kind::sink ? p.sink : !o.negated && register_fits(p, o)) || no(p, o);
+    case Kind::source: return source_fits(p, o);
+    case Kind::pair:
+      if (o.kind == Operand::Kind::pair) return fits(p.parts[0], o.elems[0]) && fits(p.parts[1], o.elems[1]);
+      return p.second_optional ? fits(p.parts[0], o) : no(p, o);
+    case Kind::vector: return vector_fits(p, o);
+    case Kind::address: return address_fits(p, o);
   }
   return true;
 }
 
-bool Checker::operands_fit(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
-                           std::vector<Fault>* faults) const {
-  const std::vector<OperandPattern>& patterns = m.pattern->operands;
-  if (!patterns.empty() && patterns.back().kind == OperandPattern::Kind::anything && patterns.size() == 1) return true;
-  const uint32_t stand = standing(*m.pattern, in);
+bool Checker::Operands::source_fits(const OperandPattern& p, const Operand& o) const {
+  if (o.kind == Operand::Kind::symbol) return p.symbol || no(p, o);
+  if (o.kind == Operand::Kind::special) return p.special || no(p, o);
+  if (o.kind != Operand::Kind::integer && o.kind != Operand::Kind::real)
+    return (sign_fits(p, o) && register_fits(p, o)) || no(p, o);
+  const Type t = checker_.type_of(p, in_);
+  if (p.register_only || p.sign == OperandPattern::Sign::must || (t != Type::none && !literal_holds(t, o)))
+    return no(p, o);
+  // Bits of a float may stand for values (mov, st, selp), not for addresses and counts.
+  if (o.kind == Operand::Kind::real && p.type_index < 0 && is_bits(t)) return no(p, o);
+  return literal_fits(p, o);
+}
+
+bool Checker::Operands::vector_fits(const OperandPattern& p, const Operand& o) const {
+  if (o.kind != Operand::Kind::vector) return no(p, o);
+  if (p.count[0] != "any" && int64_t(o.elems.size()) != checker_.count_of(p, s_, m_)) return no(p, o);
+  if (!std::ranges::all_of(o.elems, [&](const Operand& e) { return fits(p.parts[0], e); })) return false;
+  const auto is_register = [](const Operand& e) { return e.kind == Operand::Kind::reg; };
+  if (p.parts[0].some_register && std::ranges::none_of(o.elems, is_register))
+    return no(p, o, fmt::format("{} of {} holds only literals", p.name, s_.name),
+              "put at least one element in a register");
+  return true;
+}
+
+bool Checker::Operands::address_fits(const OperandPattern& p, const Operand& o) const {
+  if (o.kind != Operand::Kind::address || o.elems.size() != p.parts.size() + 1) return no(p, o);
+  if (auto fault = checker_.address_fault(f_, s_, p, o.elems[0]); !fault.fits)
+    return no(p, o, std::move(fault.why), std::move(fault.help));
+  for (size_t i = 0; i < p.parts.size(); ++i)
+    if (!fits(p.parts[i], o.elems[i + 1])) return false;
+  return true;
+}
+
+bool Checker::Operands::fit() const {
+  const std::vector<OperandPattern>& patterns = m_.pattern->operands;
+  if (patterns.size() == 1 && patterns[0].kind == OperandPattern::Kind::anything) return true;
+  const uint32_t stand = standing(*m_.pattern, in_);
   size_t at = 0;
-  bool fits = true;
+  bool all = true;
   for (size_t i = 0; i < patterns.size(); ++i) {
     if (!(stand >> i & 1)) continue;
-    if (at < in.operands.size() && !operand_fits(f, in, s, m, patterns[i], in.operands[at], faults)) fits = false;
-    if (!fits && !faults) return false;
+    if (at < in_.operands.size() && !fits(patterns[i], in_.operands[at])) all = false;
+    if (!all && !faults_) return false;
     ++at;
   }
-  if (at == in.operands.size()) return fits;
-  if (!faults) return false;
-  faults->clear();  // what was said of shifted operands misleads
+  return at == in_.operands.size() ? all : wrong_number(at, stand);
+}
+
+bool Checker::Operands::wrong_number(size_t expected, uint32_t stand) const {
+  if (!faults_) return false;
+  faults_->clear();  // what was said of shifted operands misleads
   std::string shape;
-  for (size_t i = 0; i < patterns.size(); ++i)
-    if ((stand >> i & 1) || patterns[i].optional)
-      shape += (shape.empty() ? "" : ", ") + patterns[i].name + (patterns[i].optional ? "?" : "");
-  const Pos pos = in.operands.size() > at ? in.operands[at].pos : in.pos;
-  faults->push_back(
-      {pos, fmt::format("{} takes {} operand{} here, {} given", s.text, at, at == 1 ? "" : "s", in.operands.size()),
+  for (size_t i = 0; i < m_.pattern->operands.size(); ++i)
+    if (const OperandPattern& p = m_.pattern->operands[i]; (stand >> i & 1) || p.optional)
+      shape += (shape.empty() ? "" : ", ") + p.name + (p.optional ? "?" : "");
+  const size_t given = in_.operands.size();
+  faults_->push_back(
+      {given > expected ? in_.operands[expected].pos : in_.pos,
+       fmt::format("{} takes {} operand{} here, {} given", s_.text, expected, expected == 1 ? "" : "s", given),
        shape.empty() ? "write it without operands" : fmt::format("the operands are {}", shape), true});
   return false;
+}
+
+bool Checker::operands_fit(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
+                           std::vector<Fault>* faults) const {
+  return Operands(*this, f, in, s, m, faults).fit();
 }
 
 const Checker::Match* Checker::taken(const Function& f, const Instruction& in, const Spelling& s, const Verdict& v) {

@@ -53,6 +53,7 @@ class Checker {
   const Verdict& verdict(const Spelling& s);
   static Match match_modifiers(const Pattern& p, const Spelling& s);
   void report_modifiers(const Instruction& in, const Spelling& s, const Verdict& v, const Report& report) const;
+  class Operands;
   bool operands_fit(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
                     std::vector<Fault>* faults) const;
   /// The form that takes `in`, one that the module's target and version have before others; nullptr: none.
@@ -63,8 +64,6 @@ class Checker {
   };
   /// Whether `base` may be the base of an address that `p` describes.
   AddressFault address_fault(const Function& f, const Spelling& s, const OperandPattern& p, const Operand& base) const;
-  bool operand_fits(const Function& f, const Instruction& in, const Spelling& s, const Match& m,
-                    const OperandPattern& p, const Operand& o, std::vector<Fault>* faults) const;
   int64_t count_of(const OperandPattern& p, const Spelling& s, const Match& m) const;
   Type type_of(const OperandPattern& p, const Instruction& in) const;
   std::string describe(const OperandPattern& p, const Instruction& in, const Spelling& s, const Match& m) const;

@@ -223,6 +223,58 @@ void join_warpgroup(Operation& op, const Origin& who, ClusterState& c) {
     op.sees.join(cta.warps[w].release(~0u));
 }
 
+/// What says that the operation is over, and what it releases. `group`: a tensor core's, of one CTA or two.
+void begin_operation(Operation& op, const AsyncOperation& o, Threads& t, ClusterState& c, uint32_t group) {
+  using Kind = AsyncOperation::Kind;
+  const int lane = o.who.lane;
+  switch (o.kind) {
+    case Kind::bulk_load:
+    case Kind::tensor_load:
+    case Kind::cancel:
+      op.ends = Ends::mbarrier;
+      // What reaches several CTAs tells each of them that it has been issued.
+      if (op.uses.size() > 1) op.before = t.release(op.lanes).of[happened];
+      break;
+    case Kind::async_store:
+      // One without an mbarrier releases: to global memory.
+      op.ends = op.uses.empty() ? Ends::never : Ends::mbarrier;
+      if (op.uses.empty())
+        op.released = t.release(op.lanes);
+      else
+        op.before = t.release(op.lanes).of[happened];
+      break;
+    case Kind::bulk_store:
+    case Kind::tensor_store:
+      if (std::ranges::any_of(o.shared_uses, [](const auto& u) { return u.signalled != nullptr; })) {
+        op.ends = Ends::mbarrier;
+        op.before = t.release(op.lanes).of[happened];
+        break;
+      }
+      enter_bulk_groups(op, t, lane);
+      break;
+    case Kind::mma:
+    case Kind::tmem_copy:
+    case Kind::tmem_shift:
+      op.ends = Ends::commit;
+      end_with(op, t.channel(Channel::tensor_done, lane, group), ++t.count(Channel::tensor_issued, lane, group));
+      break;
+    case Kind::tmem_load: end_with(op, t.channel(Channel::tmem_load, -1), ++t.count(Channel::tmem_load, -1)); break;
+    case Kind::tmem_store: end_with(op, t.channel(Channel::tmem_store, -1), ++t.count(Channel::tmem_store, -1)); break;
+    case Kind::commit:
+      op.before = t.release(op.lanes).of[happened];
+      commit_tensor_work(op, t, lane, group);
+      break;
+    case Kind::async_copy:
+      if (!t.copies->whole) t.copies->whole = c.components.make();
+      op.ends = Ends::copies;
+      op.lane_components = t.copies;
+      end_with(op, t.copies->whole, ++t.copies_issued);
+      break;
+    case Kind::copies_arrive: arrive_behind_copies(op, t, c); break;
+    case Kind::wgmma: join_warpgroup(op, o.who, c); break;
+  }
+}
+
 void tell_missing_fence(const AsyncOperation& o) {
   o.who.report({.code = "wgmma-fence-missing",
                 .severity = Severity::warning,
@@ -252,59 +304,8 @@ void Races::on_issue(const AsyncOperation& o) {
   op.uses = o.shared_uses;
   op.copies = t->row_of(__builtin_ctz(op.lanes | 1u << 31)).copies;
   op.sees = t->fork(op.lanes ? op.lanes : ~0u, op.now);
-  const int lane = o.who.lane;
-  const uint32_t group = d.facts.of(o.who).pair;
-  switch (o.kind) {
-    case Kind::bulk_load:
-    case Kind::tensor_load:
-    case Kind::cancel:
-      op.ends = Ends::mbarrier;
-      // What reaches several CTAs tells each of them that it has been issued.
-      if (op.uses.size() > 1) op.before = t->release(op.lanes).of[happened];
-      break;
-    case Kind::async_store:
-      // One without an mbarrier releases: to global memory.
-      op.ends = op.uses.empty() ? Ends::never : Ends::mbarrier;
-      if (op.uses.empty())
-        op.released = t->release(op.lanes);
-      else
-        op.before = t->release(op.lanes).of[happened];
-      break;
-    case Kind::bulk_store:
-    case Kind::tensor_store:
-      if (std::ranges::any_of(o.shared_uses, [](const auto& u) { return u.signalled != nullptr; })) {
-        op.ends = Ends::mbarrier;
-        op.before = t->release(op.lanes).of[happened];
-        break;
-      }
-      enter_bulk_groups(op, *t, lane);
-      break;
-    case Kind::mma:
-    case Kind::tmem_copy:
-    case Kind::tmem_shift:
-      op.ends = Ends::commit;
-      end_with(op, t->channel(Channel::tensor_done, lane, group), ++t->count(Channel::tensor_issued, lane, group));
-      break;
-    case Kind::tmem_load: end_with(op, t->channel(Channel::tmem_load, -1), ++t->count(Channel::tmem_load, -1)); break;
-    case Kind::tmem_store:
-      end_with(op, t->channel(Channel::tmem_store, -1), ++t->count(Channel::tmem_store, -1));
-      break;
-    case Kind::commit:
-      op.before = t->release(op.lanes).of[happened];
-      commit_tensor_work(op, *t, lane, group);
-      break;
-    case Kind::async_copy:
-      if (!t->copies->whole) t->copies->whole = c->components.make();
-      op.ends = Ends::copies;
-      op.lane_components = t->copies;
-      end_with(op, t->copies->whole, ++t->copies_issued);
-      break;
-    case Kind::copies_arrive: arrive_behind_copies(op, *t, *c); break;
-    case Kind::wgmma:
-      if (!t->wgmma_fenced && first("wgmma.fence", o.who.op)) tell_missing_fence(o);
-      join_warpgroup(op, o.who, *c);
-      break;
-  }
+  if (o.kind == Kind::wgmma && !t->wgmma_fenced && first("wgmma.fence", o.who.op)) tell_missing_fence(o);
+  begin_operation(op, o, *t, *c, d.facts.of(o.who).pair);
   if (!o.cells.empty()) tensor_use(d, o, op);
   for (const auto& use : op.uses)
     if (use.signalled) check_signal(*c, op, use);

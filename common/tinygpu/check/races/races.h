@@ -154,6 +154,7 @@ class Races final : public Observer {
   /// Nobody has been told `about` this instruction in this launch.
   bool first(const char* about, const Op* op);
   // tensor_memory.cpp
+  class TensorUse;
   void tensor_use(PartitionState& d, const AsyncOperation& o, const Operation& op);
 
   const Follow follow_;

@@ -209,77 +209,113 @@ bool replaces(const TensorEntry& now, const TensorEntry& e, const Actor& by) {
 
 }  // namespace
 
-void Races::tensor_use(PartitionState& d, const AsyncOperation& o, const Operation& op) {
-  ClusterState& c = *op.cluster;
-  TensorEntry now = entry_of(o, op, c.number, d.facts.of(o.who));
-  const Actor by{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
-  const ClockRef& ordered = op.sees.of[tensor].here;
-  const auto same_thread = [&](const TensorEntry& e) {
-    return e.issued.lane_components == op.threads->program && e.done.who.lane == o.who.lane;
-  };
-  // Issued one behind the other, and so executed.
-  const auto directly = [&](const TensorEntry& e) {
-    return pipelined(e, now) && (same_thread(e) || epoch_of(ordered, e.order) >= e.order_epoch);
-  };
-  Predecessors before;
-  for (const auto& use : o.cells)
-    for (const TensorEntry& e : d.tensor[use.sm]) {
-      if (e.done.who.operation == o.id || !e.cells.overlaps(use.cells) || !directly(e)) continue;
-      const auto reach = [&](const TensorPipeline& of, Epoch epoch) { before[of] = std::max(before[of], epoch); };
-      reach(e.pipeline(), e.order_epoch);
-      if (e.before)
-        for (const auto& [pipeline, epoch] : *e.before) reach(pipeline, epoch);
+/// An operation beside those before it, and beside allocations, at the cells that it uses.
+class Races::TensorUse {
+ public:
+  TensorUse(Races& races, PartitionState& d, const AsyncOperation& o, const Operation& op)
+      : races_(races),
+        d_(d),
+        o_(o),
+        op_(op),
+        now_(entry_of(o, op, op.cluster->number, d.facts.of(o.who))),
+        by_{op.cluster->number, op.threads, op.lanes, op.now, op.copies, &op.sees} {}
+
+  void look_at_all() {
+    find_predecessors();
+    for (const auto& use : o_.cells) look_at_columns(use);
+    for (const auto& use : o_.cells) {
+      now_.cells = use.cells;
+      now_.writes = use.writes;
+      now_.what = use.what;
+      std::vector<TensorEntry>& entries = d_.tensor[use.sm];
+      for (const TensorEntry& e : entries) look_at(e, use, entries);
+      std::erase_if(entries, [&](const TensorEntry& e) { return !is_own(e) && replaces(now_, e, by_); });
+      if (entries.size() >= kMostEntries) entries.erase(entries.begin());
+      entries.push_back(now_);
     }
-  if (!before.empty()) now.before = std::make_shared<const Predecessors>(before);
-  for (const auto& use : o.cells)
-    for (const TakenColumns& t : d.taken[use.sm]) {
-      if (t.by.lane_components == op.threads->program || !t.cells.overlaps(use.cells) || seen(t.by, by, tensor) ||
-          !first("alloc", t.by.who.op))
+  }
+
+ private:
+  bool is_own(const TensorEntry& e) const { return e.done.who.operation == o_.id; }
+  bool same_warp(const TensorEntry& e) const { return e.issued.lane_components == op_.threads->program; }
+  Epoch ordered(Component of) const { return epoch_of(op_.sees.of[tensor].here, of); }
+  /// Issued one behind the other, and so executed.
+  bool directly(const TensorEntry& e) const {
+    return pipelined(e, now_) &&
+           ((same_warp(e) && e.done.who.lane == o_.who.lane) || ordered(e.order) >= e.order_epoch);
+  }
+  bool behind_predecessor(const TensorEntry& e) const {
+    const auto earlier = before_.find(e.pipeline());
+    return earlier != before_.end() && earlier->second >= e.order_epoch;
+  }
+
+  void find_predecessors() {
+    const auto reach = [&](const TensorPipeline& of, Epoch epoch) { before_[of] = std::max(before_[of], epoch); };
+    for (const auto& use : o_.cells)
+      for (const TensorEntry& e : d_.tensor[use.sm]) {
+        if (is_own(e) || !e.cells.overlaps(use.cells) || !directly(e)) continue;
+        reach(e.pipeline(), e.order_epoch);
+        if (e.before)
+          for (const auto& [pipeline, epoch] : *e.before) reach(pipeline, epoch);
+      }
+    if (!before_.empty()) now_.before = std::make_shared<const Predecessors>(before_);
+  }
+
+  void look_at_columns(const AsyncOperation::TensorUse& use) {
+    for (const TakenColumns& t : d_.taken[use.sm]) {
+      if (t.by.lane_components == op_.threads->program || !t.cells.overlaps(use.cells) || seen(t.by, by_, tensor) ||
+          !races_.first("alloc", t.by.who.op))
         continue;
       TensorEntry e;
       e.what = kAlloc;
       e.done = t.by;
-      tell_unfenced_columns(e, o.who, o.issued, use.what, use.writes, common(t.cells, use.cells));
+      tell_unfenced_columns(e, o_.who, o_.issued, use.what, use.writes, common(t.cells, use.cells));
     }
-  bool unfenced = false;
-  for (const auto& use : o.cells) {
-    now.cells = use.cells;
-    now.writes = use.writes;
-    now.what = use.what;
-    std::vector<TensorEntry>& entries = d.tensor[use.sm];
-    for (auto& e : entries) {
-      if (!(e.writes || now.writes) || !e.cells.overlaps(now.cells) || e.done.who.operation == o.id) continue;
-      const bool same_warp = e.issued.lane_components == op.threads->program;
-      const bool fenced = epoch_of(ordered, e.done.component) >= e.done.epoch;
-      const bool follows = pipelined(e, now);
-      if (fenced || directly(e)) continue;
-      if (const auto earlier = before.find(e.pipeline()); earlier != before.end() && earlier->second >= e.order_epoch)
-        continue;
-      // A scope that is too narrow does not matter between the fences of tcgen05, and without them it is their lack
-      // that is told.
-      const bool over = known(e.done, by);
-      // One's own wait::ld or wait::st is enough; and so is the use of what has been loaded (9.7.16.6.4.5).
-      if (over && same_warp && !on_tensor_core(e.kind)) continue;
-      const bool used = e.used && used_by(e, by);
-      if (used && same_warp) continue;
-      const TmemRect both = common(e.cells, now.cells);
-      if (read_since(e, now, entries, both)) continue;
-      if (over || (follows && known(e.issued, by))) {
-        if (!unfenced && is_news(e.done.who.op, o.who.op)) tell_unfenced(e, o, use, both);
-        unfenced = true;
-      } else if (follows) {
-        tell("data-race", Severity::error, e, o.who, o.issued, use.what, use.writes, both, "nothing orders the two",
-             nullptr, kFences);
-      } else {
-        const bool kept = e.kind == Kind::mma && !e.writes && now.kind == Kind::tmem_copy && copied_over(e);
-        if (!kept || first("copy over operand", nullptr))
-          tell_unfinished(e, o.who, o.issued, use.what, now.writes, both, &now, used);
-      }
-    }
-    std::erase_if(entries, [&](const TensorEntry& e) { return e.done.who.operation != o.id && replaces(now, e, by); });
-    if (entries.size() >= kMostEntries) entries.erase(entries.begin());
-    entries.push_back(now);
   }
+
+  void look_at(const TensorEntry& e, const AsyncOperation::TensorUse& use, const std::vector<TensorEntry>& entries) {
+    if (!(e.writes || now_.writes) || !e.cells.overlaps(now_.cells) || is_own(e)) return;
+    const bool fenced = ordered(e.done.component) >= e.done.epoch;
+    if (fenced || directly(e) || behind_predecessor(e)) return;
+    // A scope that is too narrow does not matter between the fences of tcgen05, and without them it is their lack
+    // that is told.
+    const bool over = known(e.done, by_);
+    // One's own wait::ld or wait::st is enough; and so is the use of what has been loaded (9.7.16.6.4.5).
+    if (over && same_warp(e) && !on_tensor_core(e.kind)) return;
+    const bool used = e.used && used_by(e, by_);
+    if (used && same_warp(e)) return;
+    const TmemRect both = common(e.cells, now_.cells);
+    if (!read_since(e, now_, entries, both)) tell_unordered(e, use, both, over, used);
+  }
+
+  void tell_unordered(const TensorEntry& e, const AsyncOperation::TensorUse& use, const TmemRect& both, bool over,
+                      bool used) {
+    const bool follows = pipelined(e, now_);
+    if (over || (follows && known(e.issued, by_))) {
+      if (!unfenced_ && races_.is_news(e.done.who.op, o_.who.op)) tell_unfenced(e, o_, use, both);
+      unfenced_ = true;
+    } else if (follows) {
+      tell("data-race", Severity::error, e, o_.who, o_.issued, use.what, use.writes, both, "nothing orders the two",
+           nullptr, kFences);
+    } else {
+      const bool kept = e.kind == Kind::mma && !e.writes && now_.kind == Kind::tmem_copy && copied_over(e);
+      if (!kept || races_.first("copy over operand", nullptr))
+        tell_unfinished(e, o_.who, o_.issued, use.what, now_.writes, both, &now_, used);
+    }
+  }
+
+  Races& races_;
+  PartitionState& d_;
+  const AsyncOperation& o_;
+  const Operation& op_;
+  TensorEntry now_;  // what is kept of it; the cells are those of one use after the other
+  const Actor by_;
+  Predecessors before_;
+  bool unfenced_ = false;  // a lack of fences has been told
+};
+
+void Races::tensor_use(PartitionState& d, const AsyncOperation& o, const Operation& op) {
+  TensorUse(*this, d, o, op).look_at_all();
 }
 
 void Races::on_tensor_allocation(const TmemAllocation& a) {

@@ -121,56 +121,68 @@ void RunTimes::move_costs(uint32_t begin, const std::vector<uint32_t>& order, co
   }
 }
 
-/// Instructions [begin, end), the first at time `t` of the block. When they are over.
-uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::vector<uint32_t>& waits) {
-  std::vector<IssueNode> run;
-  for (uint32_t i = begin; i < end; ++i) run.push_back(node(i));
-  const std::vector<uint32_t> order = issue_order(run);
-  const std::vector<uint64_t> times = issue_times(run, order, t, ready_);
-  for (uint32_t place = 0; place < order.size(); ++place) {
-    for (uint32_t r : run[order[place]].uses)
-      if (!written_.contains(r)) first_read_.try_emplace(r, times[place]);
-  }
-  for (const IssueNode& n : run) written_.insert(n.defs.begin(), n.defs.end());
-  std::vector<uint32_t> place_of(run.size());
-  for (uint32_t place = 0; place < order.size(); ++place) place_of[order[place]] = place;
-  // If ptxas keeps the order of accesses and of the instructions that read them, each op keeps its own time. Otherwise
-  // the n-th op of PTX takes the time of the n-th op in ptxas's order.
-  std::vector<bool> fixed(run.size());
+RunTimes::Run RunTimes::run_of(uint32_t begin, uint32_t end, uint64_t t, const std::vector<uint32_t>& waits) {
+  Run run;
+  run.begin = begin;
+  run.end = end;
+  for (uint32_t i = begin; i < end; ++i) run.nodes.push_back(node(i));
+  run.order = issue_order(run.nodes);
+  run.times = issue_times(run.nodes, run.order, t, ready_);
+  run.place_of.resize(run.nodes.size());
+  for (uint32_t place = 0; place < run.order.size(); ++place) run.place_of[run.order[place]] = place;
+  run.fixed.resize(run.nodes.size());
   for (uint32_t i = begin; i < end; ++i) {
-    fixed[i - begin] = run[i - begin].memory || run[i - begin].words;
-    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) fixed[i - begin] = fixed[i - begin] || waits[k];
+    const IssueNode& n = run.nodes[i - begin];
+    run.fixed[i - begin] = n.memory || n.words;
+    for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) run.fixed[i - begin] = run.fixed[i - begin] || waits[k];
   }
-  bool kept = true;
   uint32_t last = 0;
-  for (uint32_t n = 0; n < run.size(); ++n) {
-    if (!fixed[n]) continue;
-    kept = kept && place_of[n] >= last;
-    last = place_of[n];
+  for (uint32_t n = 0; n < run.nodes.size(); ++n) {
+    if (!run.fixed[n]) continue;
+    run.kept = run.kept && run.place_of[n] >= last;
+    last = run.place_of[n];
   }
-  std::vector<uint64_t> starts = times;
-  if (kept) {
-    uint64_t bound = times.back();
-    for (size_t n = run.size(); n-- > 0;) {
-      starts[n] = fixed[n] ? times[place_of[n]] : std::min(times[n], bound);
-      bound = starts[n];
-    }
-    for (size_t n = 1; n < run.size(); ++n) starts[n] = std::max(starts[n], starts[n - 1]);
+  return run;
+}
+
+void RunTimes::note_registers(const Run& run) {
+  for (uint32_t place = 0; place < run.order.size(); ++place)
+    for (uint32_t r : run.nodes[run.order[place]].uses)
+      if (!written_.contains(r)) first_read_.try_emplace(r, run.times[place]);
+  for (const IssueNode& n : run.nodes) written_.insert(n.defs.begin(), n.defs.end());
+}
+
+/// When each op begins, in PTX's order, and when the run is over.
+std::vector<uint64_t> RunTimes::starts_of(const Run& run) {
+  std::vector<uint64_t> starts = run.times;
+  if (!run.kept) return starts;
+  uint64_t bound = run.times.back();
+  for (size_t n = run.nodes.size(); n-- > 0;) {
+    starts[n] = run.fixed[n] ? run.times[run.place_of[n]] : std::min(run.times[n], bound);
+    bound = starts[n];
   }
-  if (starts[0] > t && first_op_[begin]) {
-    Op& before = f_.ops[first_op_[begin] - 1];
-    before.stall = uint16_t(std::min<uint64_t>(before.stall + (starts[0] - t), 65535));
+  for (size_t n = 1; n < run.nodes.size(); ++n) starts[n] = std::max(starts[n], starts[n - 1]);
+  return starts;
+}
+
+/// `t`: when the run may begin.
+void RunTimes::set_stalls(const Run& run, const std::vector<uint64_t>& starts, uint64_t t) {
+  const auto stall = [](uint64_t cycles) { return uint16_t(std::min<uint64_t>(cycles, 65535)); };
+  if (starts[0] > t && first_op_[run.begin]) {
+    Op& before = f_.ops[first_op_[run.begin] - 1];
+    before.stall = stall(before.stall + (starts[0] - t));
   }
-  move_costs(begin, order, fixed);
-  for (uint32_t i = begin; i < end; ++i) {
-    const uint64_t stall = starts[i - begin + 1] - starts[i - begin];
+  for (uint32_t i = run.begin; i < run.end; ++i) {
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) f_.ops[k].stall = 0;
-    f_.ops[first_op_[i + 1] - 1].stall = uint16_t(std::min<uint64_t>(stall, 65535));
+    f_.ops[first_op_[i + 1] - 1].stall = stall(starts[i - run.begin + 1] - starts[i - run.begin]);
   }
-  // A load waits for its address, even where other instructions have moved.
+}
+
+/// A load waits for its address, even where other instructions have moved.
+void RunTimes::wait_for_addresses(const Run& run, const std::vector<uint32_t>& waits) {
   std::unordered_map<uint32_t, uint32_t> late;  // by register: scoreboards of what its value was made from
-  for (uint32_t i = begin; i < end; ++i) {
-    const IssueNode& n = run[i - begin];
+  for (uint32_t i = run.begin; i < run.end; ++i) {
+    const IssueNode& n = run.nodes[i - run.begin];
     uint32_t needs = 0;
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) needs |= waits[k];
     for (uint32_t r : n.uses)
@@ -178,36 +190,50 @@ uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::ve
     if (n.words) f_.ops[first_op_[i]].wait_sb |= needs;
     for (uint32_t r : n.defs) late[r] = n.words ? 0 : needs;
   }
-  // An instruction that reads a late result waits at its place in the chip's order, or as soon as the result has been
-  // requested. In PTX's order that place may lie before accesses which the chip issues later, but not before those that
-  // it issues earlier; nor behind an access that uses the same scoreboard again.
-  std::vector<uint32_t> asks_before(run.size());  // by place: behind the accesses made by then, in PTX's order
-  for (uint32_t place = 0, behind = begin; place < order.size(); ++place) {
+}
+
+/// An instruction that reads a late result waits at its place in the chip's order, or as soon as the result has been
+/// requested. In PTX's order that place may lie before accesses which the chip issues later, but not before those that
+/// it issues earlier; nor behind an access that uses the same scoreboard again.
+void RunTimes::wait_for_results(const Run& run, const std::vector<uint32_t>& waits) {
+  std::vector<uint32_t> asks_before(run.nodes.size());  // by place: behind the accesses made by then, in PTX's order
+  for (uint32_t place = 0, behind = run.begin; place < run.order.size(); ++place) {
     asks_before[place] = behind;
-    if (run[order[place]].words) behind = std::max(behind, begin + order[place] + 1);
+    if (run.nodes[run.order[place]].words) behind = std::max(behind, run.begin + run.order[place] + 1);
   }
-  std::vector<uint32_t> asks_next(32, end - 1);  // by scoreboard: the next access that uses it
-  std::vector<std::vector<uint32_t>> bounds(run.size());
-  for (uint32_t i = end; i-- > begin;) {
+  std::vector<uint32_t> asks_next(32, run.end - 1);  // by scoreboard: the next access that uses it
+  std::vector<std::vector<uint32_t>> bounds(run.nodes.size());
+  for (uint32_t i = run.end; i-- > run.begin;) {
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
-      for (uint32_t m = waits[k]; m; m &= m - 1) bounds[i - begin].push_back(asks_next[uint32_t(__builtin_ctz(m))]);
+      for (uint32_t m = waits[k]; m; m &= m - 1) bounds[i - run.begin].push_back(asks_next[uint32_t(__builtin_ctz(m))]);
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
       if (f_.ops[k].set_sb != 0xff) asks_next[f_.ops[k].set_sb] = i;
   }
-  std::vector<uint32_t> asked(32, begin);  // by scoreboard: behind this run's accesses that use it
-  for (uint32_t i = begin; i < end; ++i) {
-    const uint32_t place = place_of[i - begin];
-    const uint32_t own = kept ? i : std::max(begin + place, asks_before[place]);
-    auto bound = bounds[i - begin].begin();
+  std::vector<uint32_t> asked(32, run.begin);  // by scoreboard: behind this run's accesses that use it
+  for (uint32_t i = run.begin; i < run.end; ++i) {
+    const uint32_t place = run.place_of[i - run.begin];
+    const uint32_t own = run.kept ? i : std::max(run.begin + place, asks_before[place]);
+    auto bound = bounds[i - run.begin].begin();
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
       for (uint32_t m = waits[k]; m; m &= m - 1) {
         const uint32_t at = std::max(std::min(own, *bound++), asked[uint32_t(__builtin_ctz(m))]);
-        f_.ops[first_op_[std::min(at, end - 1)]].wait_sb |= m & -m;
+        f_.ops[first_op_[std::min(at, run.end - 1)]].wait_sb |= m & -m;
       }
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k)
       if (f_.ops[k].set_sb != 0xff) asked[f_.ops[k].set_sb] = i + 1;
   }
-  return times.back();
+}
+
+/// Instructions [begin, end), the first at time `t` of the block. When they are over.
+uint64_t RunTimes::place(uint32_t begin, uint32_t end, uint64_t t, const std::vector<uint32_t>& waits) {
+  const Run run = run_of(begin, end, t, waits);
+  note_registers(run);
+  const std::vector<uint64_t> starts = starts_of(run);
+  move_costs(begin, run.order, run.fixed);
+  set_stalls(run, starts, t);
+  wait_for_addresses(run, waits);
+  wait_for_results(run, waits);
+  return run.times.back();
 }
 
 }  // namespace tinygpu
