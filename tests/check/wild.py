@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """notes/wild.md: what other people's kernels did against the manual, from the lists that tests keep.
 
-  wild.py                          the page's tables
-  wild.py --write-note             renews them in the page
-  wild.py --check-note             whether the page holds them
+  wild.py [--table]     the page's tables
+  wild.py --write-note  renews them in the page
+  wild.py --check-note  whether the page holds them
 
 Bugs come from tests/check/wild and wild_second, a file each; what running published programs found, from wild_found.json; what is relied on and
 right on hardware, from base/relied_on.h."""
@@ -16,9 +16,12 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tests/foreign"))
+
+import kept  # noqa: E402
+
 NOTE = ROOT / "notes/wild.md"
 RELIED = re.compile(r"inline constexpr ReliedOn \w+\{(.*?)\};", re.DOTALL)
-BLOCK = re.compile(r"(<!-- tests/check/wild\.py (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 HEADERS = ("kernel:", "says:", "check:", "run:")
 
 
@@ -109,22 +112,11 @@ TABLES = {"wild": lambda: bugs("wild"), "wild_second": lambda: bugs("wild_second
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write-note", action="store_true")
-    parser.add_argument("--check-note", action="store_true")
+    kept.add_options(parser)
     options = parser.parse_args()
-    if not (options.write_note or options.check_note):
-        for table in TABLES.values():
-            print(*table(), "", sep="\n")
-        return
-    text = NOTE.read_text()
-    if missing := set(TABLES) - {m[1] for m in BLOCK.findall(text)}:
-        sys.exit(f"{NOTE.name} has no block for {', '.join(sorted(missing))}")
-    new = BLOCK.sub(lambda m: m[1] + "\n".join(TABLES[m[2]]()) + "\n" + m[4], text)
-    if options.write_note:
-        NOTE.write_text(new)
-    elif new != text:
-        sys.exit("notes/wild.md has other tables: tests/check/wild.py --write-note")
+    options.table |= not (options.write_note or options.check_note)
+    return kept.answer(options, NOTE, lambda: {name: lines() for name, lines in TABLES.items()}, __file__)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,6 +5,8 @@ import json
 import pathlib
 import re
 
+import fetch
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
@@ -16,21 +18,58 @@ def save(path, data):
     path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
-def renewed(note, name, lines):
-    """The note's text with these lines in its block."""
-    block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-    text, found = block.subn(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], note.read_text())
-    if found != 1:
-        raise SystemExit(f"{note.relative_to(ROOT)} has {found} blocks {name}, not one")
+def renewed(note, blocks):
+    """The note's text with each block's lines in it."""
+    text = note.read_text()
+    for name, lines in blocks.items():
+        block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+        text, found = block.subn(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text)
+        if found != 1:
+            raise SystemExit(f"{note.relative_to(ROOT)} has {found} blocks {name}, not one")
     return text
 
 
 def write_note(note, name, lines):
-    note.write_text(renewed(note, name, lines))
+    note.write_text(renewed(note, {name: lines}))
 
 
 def check_note(note, name, lines, script):
     """What sys.exit() takes: nothing, or what is wrong."""
-    if note.read_text() != renewed(note, name, lines):
+    return check_blocks(note, {name: lines}, script)
+
+
+def check_blocks(note, blocks, script):
+    if note.read_text() != renewed(note, blocks):
         return f"{note.relative_to(ROOT)} has another table: {pathlib.Path(script).resolve().relative_to(ROOT)} --write-note"
     return 0
+
+
+def add_options(parser, *more):
+    """--table, --write-note and --check-note, and others that take no value."""
+    for option in ("--table", "--write-note", "--check-note", *more):
+        parser.add_argument(option, action="store_true")
+
+
+def answer(options, note, blocks, script):
+    """What the three options ask for; `blocks()` has the lines of each block by its name. None if none of them is there, else what sys.exit() takes:
+    nothing, or what is wrong."""
+    if options.table:
+        print("\n\n".join("\n".join(lines) for lines in blocks().values()))
+    elif options.write_note:
+        note.write_text(renewed(note, blocks()))
+    elif options.check_note:
+        return check_blocks(note, blocks(), script)
+    else:
+        return None
+    return 0
+
+
+def differ(ran, path):
+    """Whether one of `ran` (name, what it said now, what the file has) ended otherwise; prints each that did. Exit code 77 if nothing ran."""
+    ran = list(ran)
+    if not ran:
+        fetch.skip("none of them has run")
+    others = [(name, now, then) for name, now, then in ran if now["verdict"] != (then or {}).get("verdict")]
+    for name, now, then in others:
+        print(f"{name}: {now['verdict']} {now['why']}; {path.name} has {then}")
+    return bool(others)

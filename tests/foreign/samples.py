@@ -197,24 +197,11 @@ def table():
                     f"Of those that were not slow, {count['right'] / max(answered, 1):.1%} are right."]
 
 
-def check_results():
-    said = kept.load(SAID)
-    ran = list(results())
-    if not ran:
-        fetch.skip("no sample has run")
-    others = [(name, machine, result) for name, machine, result in ran if result["verdict"] != said.get(name, {}).get(machine, {}).get("verdict")]
-    for name, machine, result in others:
-        print(f"{name} on {machine}: {result['verdict']} {result['why']}; {SAID.name} has {said.get(name, {}).get(machine)}")
-    return bool(others)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", metavar="WORD")
     parser.add_argument("--machine", choices=MACHINES)
-    parser.add_argument("--list", action="store_true")
-    for option in ("--table", "--keep", "--write-note", "--check-note", "--check-results"):
-        parser.add_argument(option, action="store_true")
+    kept.add_options(parser, "--list", "--keep", "--check-results")
     options = parser.parse_args()
     if options.list:
         for name, arguments in SAMPLES.items():
@@ -222,17 +209,13 @@ def main():
         for reason, names in LEFT_OUT.items():
             print(f"\nwithout {reason}", *names.split(), sep="\n    ")
         return 0
-    if options.table:
-        print(*table(), sep="\n")
-        return 0
     if options.keep:
         return keep()
-    if options.write_note:
-        return kept.write_note(NOTE, "samples", table())
-    if options.check_note:
-        return kept.check_note(NOTE, "samples", table(), __file__)
     if options.check_results:
-        return check_results()
+        said = kept.load(SAID)
+        return kept.differ(((f"{name} on {machine}", result, said.get(name, {}).get(machine)) for name, machine, result in results()), SAID)
+    if (code := kept.answer(options, NOTE, lambda: {"samples": table()}, __file__)) is not None:
+        return code
     return run_all(options.words, [options.machine] if options.machine else MACHINES)
 
 

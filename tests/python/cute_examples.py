@@ -11,6 +11,7 @@ GEN5_CUTLASS_REPO names a clone of github.com/NVIDIA/cutlass (a tag near the CuT
 An example compares with its own reference. Warnings are not shown. Examples for several GPUs
 and for GPUs that are not modelled (sm_103, sm_120) are not run."""
 
+import argparse
 import collections
 import json
 import os
@@ -164,32 +165,24 @@ def table():
     return lines + ["", f"{len(said)} of {len(EXAMPLES)} examples have run: " + ", ".join(f"{n} {v}" for v, n in count.most_common()) + "."]
 
 
-def check_results():
-    said = kept.load(SAID)
-    ran = list(results())
-    if not ran:
-        fetch.skip("no example has run")
-    others = [(name, result) for name, result in ran if result["verdict"] != said.get(name, {}).get("verdict")]
-    for name, result in others:
-        print(f"{name}: {result['verdict']} {result['why']}; {SAID.name} has {said.get(name)}")
-    return bool(others)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="NAME")
+    kept.add_options(parser, "--list", "--keep", "--check-results")
+    options = parser.parse_args()
+    if options.list:
+        for name, arguments in EXAMPLES.items():
+            print(machine_of(name), name, arguments)
+        return 0
+    if options.keep:
+        return keep()
+    if options.check_results:
+        said = kept.load(SAID)
+        return kept.differ(((name, result, said.get(name)) for name, result in results()), SAID)
+    if (code := kept.answer(options, NOTE, lambda: {"cute": table()}, __file__)) is not None:
+        return code
+    return run_all(options.words)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--list"]:
-        for example, its_arguments in EXAMPLES.items():
-            print(machine_of(example), example, its_arguments)
-    elif sys.argv[1:] == ["--table"]:
-        print(*table(), sep="\n")
-    elif sys.argv[1:] == ["--keep"]:
-        keep()
-    elif sys.argv[1:] == ["--write-note"]:
-        kept.write_note(NOTE, "cute", table())
-    elif sys.argv[1:] == ["--check-note"]:
-        sys.exit(kept.check_note(NOTE, "cute", table(), __file__))
-    elif sys.argv[1:] == ["--check-results"]:
-        sys.exit(check_results())
-    elif any(word.startswith("-") for word in sys.argv[1:]):
-        sys.exit(__doc__)
-    else:
-        sys.exit(run_all(sys.argv[1:]))
+    sys.exit(main())
