@@ -94,88 +94,90 @@ TEST_F(Graph, ParametersAreThoseOfTheCapture) {
   EXPECT_THAT(y(), Each(5));
 }
 
-TEST_F(Graph, ForkAndJoin) {
-  cudaStream_t other;
-  cudaEvent_t fork, join;
-  OK(cudaStreamCreate(&other));
-  OK(cudaEventCreate(&fork));
-  OK(cudaEventCreate(&join));
-  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
-  launch_saxpy(kN, 1, x_, y_, stream_);
-  OK(cudaEventRecord(fork, stream_));
-  OK(cudaStreamWaitEvent(other, fork, 0));
-  launch_saxpy(kN, 2, x_, y_, other);
-  cudaStreamCaptureStatus status;
-  OK(cudaStreamIsCapturing(other, &status));
-  EXPECT_EQ(status, cudaStreamCaptureStatusActive);
-  OK(cudaEventRecord(join, other));
-  OK(cudaStreamWaitEvent(stream_, join, 0));
-  launch_saxpy(kN, 4, x_, y_, stream_);
-  cudaGraph_t graph;
-  OK(cudaStreamEndCapture(stream_, &graph));
-  OK(cudaStreamIsCapturing(other, &status));
-  EXPECT_EQ(status, cudaStreamCaptureStatusNone);
-  cudaGraphExec_t exec;
-  OK(cudaGraphInstantiate(&exec, graph, 0));
-  OK(cudaGraphLaunch(exec, stream_));
-  EXPECT_THAT(y(), Each(7));
-  cudaStreamDestroy(other);
-}
-
-TEST_F(Graph, WhatIsNotJoinedIsAnError) {
-  cudaStream_t other;
-  cudaEvent_t fork;
-  OK(cudaStreamCreate(&other));
-  OK(cudaEventCreate(&fork));
-  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
-  OK(cudaEventRecord(fork, stream_));
-  OK(cudaStreamWaitEvent(other, fork, 0));
-  launch_saxpy(kN, 2, x_, y_, other);
-  cudaGraph_t graph;
-  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureUnjoined);
-  EXPECT_EQ(graph, nullptr);
-  cudaStreamDestroy(other);
-}
-
-TEST_F(Graph, AStreamMayEndOnceItIsJoined) {
-  for (const bool joined : {true, false}) {
-    cudaStream_t other;
-    cudaEvent_t fork, join;
-    OK(cudaStreamCreate(&other));
-    OK(cudaEventCreate(&fork));
-    OK(cudaEventCreate(&join));
+/// A second stream, which forks from the first one's capture.
+class ForkedGraph : public Graph {
+ protected:
+  void SetUp() override {
+    Graph::SetUp();
+    OK(cudaEventCreate(&event_));
+    OK(cudaStreamCreate(&other_));
     OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
-    OK(cudaEventRecord(fork, stream_));
-    OK(cudaStreamWaitEvent(other, fork, 0));
-    launch_saxpy(kN, 2, x_, y_, other);
-    OK(cudaEventRecord(join, other));
-    if (joined) {
-      OK(cudaStreamWaitEvent(stream_, join, 0));
-    }
-    OK(cudaStreamDestroy(other));
-    cudaGraph_t graph;
-    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
-    if (!joined) continue;
-    cudaGraphExec_t exec;
-    OK(cudaGraphInstantiate(&exec, graph, 0));
-    OK(cudaGraphLaunch(exec, stream_));
-    EXPECT_THAT(y(), Each(2));
   }
+  void TearDown() override {
+    if (other_) cudaStreamDestroy(other_);
+    cudaEventDestroy(event_);
+    Graph::TearDown();
+  }
+  void fork() {
+    OK(cudaEventRecord(event_, stream_));
+    OK(cudaStreamWaitEvent(other_, event_, 0));
+  }
+  void join() {
+    OK(cudaEventRecord(event_, other_));
+    OK(cudaStreamWaitEvent(stream_, event_, 0));
+  }
+  void end_other() {
+    OK(cudaStreamDestroy(other_));
+    other_ = nullptr;
+  }
+  cudaStreamCaptureStatus status_of_other() {
+    cudaStreamCaptureStatus status{};
+    EXPECT_EQ(cudaStreamIsCapturing(other_, &status), cudaSuccess);
+    return status;
+  }
+  /// What y is once the graph has run.
+  std::vector<float> launched(cudaGraph_t graph) {
+    cudaGraphExec_t exec;
+    EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+    EXPECT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+    return y();
+  }
+  cudaStream_t other_ = nullptr;
+  cudaEvent_t event_ = nullptr;
+  cudaGraph_t graph_ = nullptr;
+};
+
+TEST_F(ForkedGraph, ForkAndJoin) {
+  launch_saxpy(kN, 1, x_, y_, stream_);
+  fork();
+  launch_saxpy(kN, 2, x_, y_, other_);
+  EXPECT_EQ(status_of_other(), cudaStreamCaptureStatusActive);
+  join();
+  launch_saxpy(kN, 4, x_, y_, stream_);
+  OK(cudaStreamEndCapture(stream_, &graph_));
+  EXPECT_EQ(status_of_other(), cudaStreamCaptureStatusNone);
+  EXPECT_THAT(launched(graph_), Each(7));
 }
 
-TEST_F(Graph, TheStreamThatBeganEnds) {
-  cudaStream_t other;
-  cudaEvent_t fork;
-  OK(cudaStreamCreate(&other));
-  OK(cudaEventCreate(&fork));
-  OK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
-  OK(cudaEventRecord(fork, stream_));
-  OK(cudaStreamWaitEvent(other, fork, 0));
-  cudaGraph_t graph;
-  EXPECT_EQ(cudaStreamEndCapture(other, &graph), cudaErrorStreamCaptureUnmatched);
-  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureInvalidated);
-  EXPECT_EQ(graph, nullptr);
-  cudaStreamDestroy(other);
+TEST_F(ForkedGraph, WhatIsNotJoinedIsAnError) {
+  fork();
+  launch_saxpy(kN, 2, x_, y_, other_);
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph_), cudaErrorStreamCaptureUnjoined);
+  EXPECT_EQ(graph_, nullptr);
+}
+
+TEST_F(ForkedGraph, AStreamMayEndOnceItIsJoined) {
+  fork();
+  launch_saxpy(kN, 2, x_, y_, other_);
+  join();
+  end_other();
+  OK(cudaStreamEndCapture(stream_, &graph_));
+  EXPECT_THAT(launched(graph_), Each(2));
+}
+
+TEST_F(ForkedGraph, AStreamThatEndsUnjoinedIsAnError) {
+  fork();
+  launch_saxpy(kN, 2, x_, y_, other_);
+  OK(cudaEventRecord(event_, other_));
+  end_other();
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph_), cudaErrorStreamCaptureUnjoined);
+}
+
+TEST_F(ForkedGraph, TheStreamThatBeganEnds) {
+  fork();
+  EXPECT_EQ(cudaStreamEndCapture(other_, &graph_), cudaErrorStreamCaptureUnmatched);
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph_), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(graph_, nullptr);
 }
 
 TEST_F(Graph, WhatCannotBeCapturedBreaksIt) {
