@@ -16,6 +16,7 @@ enum class Epilogue { tma, tma_whole, direct };
 enum class Schedule { serial, persistent, launch_control, stream_k };
 constexpr Epilogue kEpilogue = Epilogue::tma;
 constexpr uint32_t kStoreBytes = 128, kClusterM = 1, kClusterN = 1, kSplit = 1, kBand = tiny::kBand;
+constexpr bool kMeets = false;
 
 // ---- What it chooses
 constexpr uint32_t kRows = kPoint.rows(), kTileN = kPoint.n, kPair = kPoint.ctas;

@@ -6,7 +6,7 @@ namespace layout = gen5::layout;
 constexpr uint32_t kCtas = kPair * kClusterM * kClusterN;  // of a cluster
 constexpr bool kStream = kSchedule == Schedule::stream_k;
 static_assert(!kStream || kSplit == 1, "stream-K splits by itself");
-constexpr bool kAdds = kSplit > 1 || kStream;  // parts of K are added up in D
+constexpr bool kAdds = (kSplit > 1 && !kMeets) || kStream;  // parts of K are added up in D
 
 /// D[m × n] = A[m × k] · B[n × k]ᵀ on device memory, rows contiguous. k counts In, which may be two elements.
 struct Problem {
@@ -15,6 +15,7 @@ struct Problem {
   uint32_t m, n, k;
   uint32_t most = 0;  // cluster tiles that are done, the others are left out; 0: all
   uint8_t *a_scales = nullptr, *b_scales = nullptr;
+  void* workspace = nullptr;  // workspace_bytes() of zeros
 };
 
 /// A place in a ring. Whoever empties waits for `parity`, whoever fills for the opposite one, so that in the first
@@ -54,7 +55,8 @@ struct Tiles {
         columns(layout::ceil_div(n, kClusterN * kTileN)),
         blocks(layout::ceil_div(k * uint32_t(sizeof(In)), kBlockBytes)),
         count(rows * columns * kSplit) {
-    if (most && most < count) count = most;
+    // Parts that meet are all there.
+    if (most) count = min(count, kMeets ? layout::ceil_div(most, kSplit) * kSplit : most);
   }
   /// The first block of a cluster's share.
   __device__ uint32_t share(uint32_t cluster) const {

@@ -4,6 +4,9 @@
 //   cooperative   the consumers share a tile: each has kRows / kGroups of its rows
 //   ping-pong     two consumers take tiles in turn: one stores while the other multiplies
 //
+// Parts of K that meet (kMeets) do so in L2: CTAs that have parts of one tile leave each other their sums there. Each
+// adds up the columns that are its own, and stores them.
+//
 // The CTAs of a cluster share what they load: those of one row of tiles the block of A, those of one column the block
 // of B. Each loads its part and multicasts it to the others, so a stage is empty when all who receive it have read it.
 
@@ -18,6 +21,14 @@ constexpr uint32_t kBoxesAtOnce = kEpilogue == Epilogue::tma_whole ? kBoxes : 1;
 constexpr uint32_t kStaging = kEpilogue == Epilogue::direct ? 0 : kEpilogue == Epilogue::tma_whole ? kBoxes : 2;
 static_assert(kEpilogue == Epilogue::direct || kTileN % kBoxColumns == 0, "the boxes of D fill the tile");
 static_assert(kRows % (64 * kGroupsOfTile) == 0 && (!kPingPong || kGroups == 2));
+
+// Parts of K that meet: columns that a part adds up and stores, and a thread's pieces of four of them, in a band.
+constexpr uint32_t kOwnColumns = kMeets ? kTileN / kSplit : kTileN, kPieces = kOwnColumns / 8;
+constexpr uint32_t kOwnBoxes = kOwnColumns < kBoxColumns ? 1 : kOwnColumns / kBoxColumns;
+static_assert(!kMeets || kSchedule == Schedule::persistent, "parts that wait for each other are on the chip at once");
+static_assert(!kMeets || (kEpilogue == Epilogue::direct && kOwnColumns % 8 == 0) ||
+                  (kEpilogue == Epilogue::tma && kOwnColumns % kBoxColumns == 0),
+              "the columns of a part are whole boxes, or groups of eight that threads store");
 static_assert(!kSkips || kCtas == 1, "the CTAs of a cluster load whole parts for each other");
 
 struct alignas(1024) Shared {
@@ -31,6 +42,8 @@ struct Arguments {
   CUtensorMap a_map, b_map, d_map;
   Out* d;
   uint32_t m, n, k, most;
+  uint32_t* counters;  // of parts that meet: one for each consumer of a tile of a CTA
+  float4* sums;
 };
 
 /// Descriptor of a K-major operand as TMA leaves it: rows of kSpan bytes, swizzled; eight rows to the next group. Bits
@@ -103,21 +116,25 @@ __device__ void store_pair(const Arguments& args, uint32_t row, uint32_t column,
   }
 }
 
-/// 64 rows of D of one consumer. Thread t of it holds in d[4j + 2h + i] row 16 (t / 32) + t % 32 / 4 + 8 h, column
-/// 8 j + 2 (t % 4) + i. `stored`: boxes staged so far; `barrier`: this consumer's own.
-__device__ void store_band(const Arguments& args, uint32_t staging, const float (&d)[kTileN / 2], uint32_t row,
-                           uint32_t column, bool whole, uint32_t& stored, uint32_t barrier) {
+/// 64 rows of D of one consumer, of them columns `own` to `own` + kOwnColumns. Thread t of it holds in d[4j + 2h + i]
+/// row 16 (t / 32) + t % 32 / 4 + 8 h, column 8 j + 2 (t % 4) + i. `stored`: boxes staged so far; `barrier`: this
+/// consumer's own.
+__device__ __forceinline__ void store_band(const Arguments& args, uint32_t staging, const float (&d)[kTileN / 2],
+                                           uint32_t own, uint32_t row, uint32_t column, bool whole, uint32_t& stored,
+                                           uint32_t barrier) {
   const uint32_t thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
   if constexpr (kEpilogue == Epilogue::direct) {
     const uint32_t first = row + warp * 16 + lane / 4;
 #pragma unroll
-    for (uint32_t j = 0; j < kTileN / 8; ++j) {
+    for (uint32_t piece = 0; piece < kPieces; ++piece) {
+      const uint32_t j = own / 8 + piece;
       store_pair(args, first, column + 8 * j + lane % 4 * 2, d[4 * j], d[4 * j + 1], whole);
       store_pair(args, first + 8, column + 8 * j + lane % 4 * 2, d[4 * j + 2], d[4 * j + 3], whole);
     }
   } else {
 #pragma unroll
-    for (uint32_t c = 0; c < kBoxes; c += kBoxesAtOnce, ++stored) {
+    for (uint32_t own_box = 0; own_box < kOwnBoxes; own_box += kBoxesAtOnce, ++stored) {
+      const uint32_t c = own / kBoxColumns + own_box;
       const uint32_t boxes = staging + (kBoxesAtOnce == 1 && kStaging == 2 ? stored % 2 * kBoxBytes : 0);
       // The store that last read this buffer is done with it.
       if (thread == 0) bulk_wait_group_read<kBoxesAtOnce == 1 && kStaging == 2 ? 1 : 0>();
@@ -167,6 +184,51 @@ __device__ void store_band(const Arguments& args, uint32_t staging, const float 
       }
     }
   }
+}
+
+/// Adds to the columns of part `part` what the others have of them. `slot`: of the consumer and its tile.
+__device__ __forceinline__ void meet(const Arguments& args, float (&d)[kBands][kTileN / 2], uint32_t slot,
+                                     uint32_t part, uint32_t barrier) {
+  const uint32_t thread = threadIdx.x % 128;
+  // What one part leaves for another: a piece of all threads, then the next.
+  const auto left = [&](uint32_t from, uint32_t to) {
+    return args.sums + size_t((slot * kSplit + from) * kSplit + to) * (kBands * kPieces * 128) + thread;
+  };
+#pragma unroll
+  for (uint32_t to = 0; to < kSplit; ++to) {
+    if (to == part) continue;
+#pragma unroll
+    for (uint32_t i = 0; i < kBands * kPieces; ++i) {
+      const float* sums = d[i / kPieces] + 4 * (to * kPieces + i % kPieces);
+      __stcg(left(part, to) + i * 128, make_float4(sums[0], sums[1], sums[2], sums[3]));
+    }
+  }
+  bar_sync(barrier, 128);
+  uint32_t* counter = args.counters + slot;
+  if (thread == 0) {
+    counter_raise(counter);
+    while (counter_read(counter) < kSplit) {
+    }
+  }
+  bar_sync(barrier, 128);
+#pragma unroll
+  for (uint32_t own = 0; own < kSplit; ++own) {
+    if (own != part) continue;
+#pragma unroll
+    for (uint32_t other = 1; other < kSplit; ++other)
+#pragma unroll
+      for (uint32_t i = 0; i < kBands * kPieces; ++i) {
+        const float4 sums = __ldcg(left((part + other) % kSplit, part) + i * 128);
+        float* to = d[i / kPieces] + 4 * (own * kPieces + i % kPieces);
+        to[0] += sums.x;
+        to[1] += sums.y;
+        to[2] += sums.z;
+        to[3] += sums.w;
+      }
+  }
+  // Whoever is the last to have read leaves a zero to the next launch.
+  bar_sync(barrier, 128);
+  if (thread == 0 && counter_meet(counter) == 2 * kSplit - 1) *counter = 0;
 }
 
 /// 32 bytes of K.
@@ -230,10 +292,21 @@ __device__ void consume(const Arguments& args, Shared& shared, const Tiles& tile
     }
     wgmma_wait_group<0>();
     release(previous);
+    const auto store = [&](uint32_t own) {
 #pragma unroll
-    for (uint32_t band = 0; band < kBands; ++band)
-      store_band(args, staging, d[band], tile.row + in_m * kRows + first_row + band * 64, tile.column + in_n * kTileN,
-                 tile.whole, stored, 1 + group);
+      for (uint32_t band = 0; band < kBands; ++band)
+        store_band(args, staging, d[band], own, tile.row + in_m * kRows + first_row + band * 64,
+                   tile.column + in_n * kTileN, tile.whole, stored, 1 + group);
+    };
+    if constexpr (kMeets) {
+      const uint32_t part = t % kSplit, slot = (t / kSplit * kCtas + rank) * kGroupsOfTile + (kPingPong ? 0 : group);
+      meet(args, d, slot, part, 1 + group);
+#pragma unroll
+      for (uint32_t own = 0; own < kSplit; ++own)
+        if (own == part) store(own * kOwnColumns);
+    } else {
+      store(0);
+    }
   }
   if (kEpilogue != Epilogue::direct && thread == 0) bulk_wait_group_read<0>();
 }
@@ -284,6 +357,17 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Argu
 
 // ---- Host
 
+/// Where the counters end and the sums begin.
+size_t counter_bytes(const Problem& p) {
+  const Tiles tiles(p.m, p.n, p.k, 0);
+  return layout::ceil_div(tiles.rows * tiles.columns * kCtas * kGroupsOfTile * sizeof(uint32_t), 256) * 256;
+}
+size_t workspace_bytes(const Problem& p) {
+  if (!kMeets) return 0;
+  const Tiles tiles(p.m, p.n, p.k, 0);
+  return counter_bytes(p) + size_t(tiles.count) * kCtas * kRows * kTileN * sizeof(float);
+}
+
 void launch(const Problem& p) {
   constexpr auto kSwizzle = kSpan == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                             : kSpan == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
@@ -296,6 +380,8 @@ void launch(const Problem& p) {
       p.m,
       p.n,
       p.k,
-      p.most};
+      p.most,
+      static_cast<uint32_t*>(p.workspace),
+      reinterpret_cast<float4*>(static_cast<uint8_t*>(p.workspace) + (kMeets ? counter_bytes(p) : 0))};
   launch_clusters(gemm, args, kThreads, sizeof(Shared), p);
 }

@@ -157,6 +157,10 @@ int main(int argc, char** argv) {
               tiles,
               make_scales(0, s.m, s.k),
               make_scales(1, s.n, s.k)};
+    if (const size_t room = workspace_bytes(p)) {
+      CHECK(cudaMalloc(&p.workspace, room));
+      CHECK(cudaMemset(p.workspace, 0, room));
+    }
     const size_t bytes = (size_t(s.m) * s.n + kGuard) * sizeof(Out);
     CHECK(cudaMalloc(&p.d, bytes));
     CHECK(cudaMemset(p.d, 0xff, bytes));
@@ -176,7 +180,7 @@ int main(int argc, char** argv) {
                   static_cast<unsigned long long>(compared), median, least, most, tflops);
     std::fflush(stdout);
     for (void* used : {static_cast<void*>(p.a), static_cast<void*>(p.b), static_cast<void*>(p.d),
-                       static_cast<void*>(p.a_scales), static_cast<void*>(p.b_scales)})
+                       static_cast<void*>(p.a_scales), static_cast<void*>(p.b_scales), p.workspace})
       CHECK(cudaFree(used));
   }
   return right ? 0 : 1;

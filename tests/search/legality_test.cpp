@@ -73,6 +73,10 @@ TEST(Legality, EveryRuleByAPoint) {
       {"h200", kSquare, "tile=64x128 consumers=1 outside=skipped", "same-kernel: outside",
        "64x128 of 4096x4096 results"},
       {"h200", kSquare, "tile=64x128 consumers=2pingpong schedule=serial", "ping-pong-turns", "schedule=serial"},
+      {"h200", kSquare, "tile=128x128 split=2meet schedule=serial", "meeting-stays", "split=2meet with a schedule"},
+      {"h200", kSquare, "tile=128x192 split=2meet", "meeting-columns",
+       "2 parts have 96.0 columns each, and a box has 64"},
+      {"h200", kSquare, "tile=64x32 split=4meet epilogue=tma_whole consumers=1", "meeting-columns", "tma_whole"},
   };
   std::set<std::string> seen;
   for (const Case& c : cases) {
@@ -126,7 +130,7 @@ TEST(Legality, WhatIsLetThroughKeepsTheMachinesLimits) {
   const Problem problems[] = {
       kSquare, {64, 14336, 4096, In::bf16, Out::f32}, {3000, 3000, 1000, In::f16, Out::f16}, kScaled};
   std::mt19937_64 random(1);
-  uint64_t through = 0;
+  uint64_t through = 0, meeting = 0;
   for (const char* machine : {"b200", "h200"}) {
     const tinygpu::MachineSpec spec = tinygpu::load_profile(machine);
     const Space space(template_of(spec));
@@ -145,8 +149,15 @@ TEST(Legality, WhatIsLetThroughKeepsTheMachinesLimits) {
         EXPECT_LE(p.pair * p.cluster_m * p.cluster_n, 8) << text;
         EXPECT_LE(p.stages * (rows + p.n / p.pair) * p.block, 227 * 1024) << text;
         EXPECT_LT(p.pair * (rows + p.n / p.pair) * p.block, 1 << 20) << text;  // bytes that an mbarrier counts
-        if (p.split > 1 || p.schedule == uint16_t(Schedule::stream_k)) {
+        if ((p.split > 1 && !p.meets) || p.schedule == uint16_t(Schedule::stream_k)) {
           EXPECT_EQ(out, 4) << text;
+        }
+        if (p.meets) {
+          // The share of each part, in groups of what a store has, and nothing is left over.
+          const int group = p.how() == Epilogue::direct ? 8 : 128 / out;
+          EXPECT_EQ(p.n / p.split / group * group * p.split, p.n) << text;
+          EXPECT_EQ(p.schedule, uint16_t(Schedule::persistent)) << text;
+          ++meeting;
         }
         if (blackwell) {
           int columns = 0;
@@ -171,6 +182,7 @@ TEST(Legality, WhatIsLetThroughKeepsTheMachinesLimits) {
     }
   }
   EXPECT_GE(through, 2000u);
+  EXPECT_GE(meeting, 50u);
 }
 
 TEST(Legality, ImpossibleProblems) {

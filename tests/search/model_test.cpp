@@ -127,6 +127,23 @@ TEST(TinyMachine, StreamKFillsTheLastWave) {
             cycles("b200", shallow, "tile=256x256 cta=2 stages=3 accumulators=2 schedule=persistent"));
 }
 
+// 32 tiles for 132 SMs, and K is deep: four parts of each fill the chip, also where results have 16 bits.
+TEST(TinyMachine, PartsThatMeetFillTheChip) {
+  const char *alone = "tile=128x256 cluster=2x1 stages=4 consumers=2 band=4",
+             *parts = "tile=128x256 cluster=2x1 stages=4 consumers=2 band=4 split=4meet";
+  const Problem deep{1024, 1024, 16384};
+  EXPECT_LT(cycles("h200", deep, parts), 0.4 * cycles("h200", deep, alone));
+  EXPECT_GT(cycles("h200", deep, parts), 0.25 * cycles("h200", deep, alone));
+  // Where one wave is full already they only cost: three quarters of 128 x 256 sums go out, at 32 bytes a cycle, and
+  // come back.
+  const Problem full{4096, 1024, 16384};
+  const double out = 128 * 256 * 4 * 0.75 / 32;
+  EXPECT_GT(cycles("h200", full, parts), cycles("h200", full, alone) + 4 * out);
+  EXPECT_LT(cycles("h200", full, parts), cycles("h200", full, alone) + 4 * 4 * out);
+  const MachineSpec spec = load_profile("h200");
+  EXPECT_TRUE(rank(Space(Template::hopper), spec, deep, {.keep = 1}).best[0].point.meets);
+}
+
 // L2 keeps 66 MB: A and B have 80 MB at K = 8192 and 159 MB at 16384, where what one pair has loaded is gone before
 // another one asks for it.
 TEST(TinyMachine, StreamKLosesWhatItsPairsWouldShare) {

@@ -120,6 +120,10 @@ TEST(Sampling, SaysWhereItDoesNotApplyToProducts) {
   EXPECT_THAT(why({4096, 4096, 4096, In::bf16, Out::f32}, "tile=256x256 cta=2 schedule=stream_k"),
               HasSubstr("no waves"));
   EXPECT_THAT(why({4096, 4096, 4096}, "tile=128x64 stages=2 accumulators=1 schedule=serial"), HasSubstr("share an SM"));
+  const Sampling meets =
+      sampling(load_profile("h200"), Template::hopper, {}, of_space(Template::hopper, "split=2meet"));
+  EXPECT_TRUE(meets.runs.empty());
+  EXPECT_THAT(meets.why, HasSubstr("parts of K wait for each other"));
 }
 
 }  // namespace

@@ -338,8 +338,9 @@ void add(CLI::App& app) {
                    "Of A and B; fp8 is e4m3; on b200 also with block scales: mxf8 (e4m3), mxf4 and nvf4 (e2m1)")
       ->check(CLI::IsMember({"bf16", "f16", "fp8", "mxf8", "mxf4", "nvf4"}))
       ->capture_default_str();
-  gemm->add_option("--out-type", w->out_type,
-                   "Of D; default f16 for f16, else bf16. K is split, also by stream-K, only where it is f32")
+  gemm->add_option(
+          "--out-type", w->out_type,
+          "Of D; default f16 for f16, else bf16. Parts of K are added up in D, also by stream-K, only where it is f32")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   add_options(*gemm, w);
   gemm->footer(parameters_text(Template::blackwell, Template::hopper) +

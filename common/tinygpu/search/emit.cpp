@@ -99,6 +99,7 @@ std::string constants(const Point& p, Template t) {
   out += number("kClusterN", p.cluster_n, "along N: they share the block of A");
   out += number("kBand", p.band, "cluster tiles along M that are walked before the next column");
   out += number("kSplit", p.split, "parts of K");
+  out += truth("kMeets", p.meets, "they meet in L2, and are not added up in D");
   if (t == Template::blackwell) {
     out += number("kAccumulators", p.accumulators, "tiles that Tensor Memory holds");
     out += number("kStoreBytes", p.store, "of a row of D that a warp stores at a time");
@@ -135,8 +136,8 @@ std::string includes(Template t, const Problem& problem) {
          "ptx/bulk_tensor", "ptx/cluster", "ptx/elect", "ptx/fence", "ptx/launch_control", "ptx/mbarrier",
          "ptx/tcgen05_alloc", "ptx/tcgen05_commit", "ptx/tcgen05_ld_st"});
   else
-    add({"layout/tile", "ptx/barrier", "ptx/bulk_tensor", "ptx/cluster", "ptx/fence", "ptx/mbarrier", "ptx/stmatrix",
-         "ptx/wgmma"});
+    add({"layout/tile", "ptx/barrier", "ptx/bulk_tensor", "ptx/cluster", "ptx/counter", "ptx/fence", "ptx/mbarrier",
+         "ptx/stmatrix", "ptx/wgmma"});
   if (t == Template::blackwell && problem.scales())
     add({"layout/scaled_instruction_descriptor", "ptx/tcgen05_cp", "ptx/tcgen05_mma_scaled"});
   else if (t == Template::blackwell)

@@ -49,6 +49,8 @@ struct GemmModel::Plan {
   bool by_threads;
   double piece;               // bytes of a row that threads store at once; 0: TMA
   Cycles store_share, added;  // of L2, a box that is stored, and one that is added
+  double left = 0;            // bytes that a consumer leaves to those of other parts, and takes from them
+  Cycles left_share, taken_share;
   struct Wave {
     Shares shares;
     uint32_t blocks;  // of a tile, or of a part of one
@@ -162,6 +164,14 @@ void GemmModel::plan_product(Plan& plan) const {
     const uint32_t store_columns = whole ? p.n : 128 / problem_.out_bytes();
     plan.boxes = bands * p.n / store_columns;
     plan.store_bytes = 64.0 * store_columns * problem_.out_bytes();
+    if (p.meets) {
+      // Each part stores its columns, and leaves the others' sums to them.
+      plan.left = 64.0 * bands * p.n * 4 * (1 - 1.0 / p.split);
+      if (whole)
+        plan.store_bytes /= p.split;
+      else
+        plan.boxes /= p.split;
+    }
     plan.registers = store_columns / 2.0;
   }
   plan.release = p.ctas() > p.pair ? n.remote : 0;
@@ -247,7 +257,7 @@ void GemmModel::plan_waves(Plan& plan) const {
   const Traffic traffic(*this, plan);
   const auto add_wave = [&](uint32_t w) {
     const uint32_t of_tiles = std::min(w, ceil_div(plan.tiles, at_once) - 1);
-    plan.wave.push_back({traffic.of_wave(of_tiles), parts_of_k[w], parts_of_k[w] < whole});
+    plan.wave.push_back({traffic.of_wave(of_tiles), parts_of_k[w], p.adds() && parts_of_k[w] < whole});
   };
   if (plan.waves <= kSampledWaves) {
     for (uint32_t w = 0; w < plan.waves; ++w) add_wave(w);
@@ -263,6 +273,8 @@ void GemmModel::plan_waves(Plan& plan) const {
   plan.store_share = written * writers / n.l2_write_bytes / plan.slots;
   // L2 adds sector by sector. Threads bring half of a sector's words, and then the others.
   const double sectors = plan.store_bytes / 32 * (plan.by_threads ? 2 : 1);
+  plan.left_share = plan.left * writers / n.l2_write_bytes / plan.slots;
+  plan.taken_share = plan.left * writers / n.l2_bytes / plan.slots;
   plan.added = std::max(plan.store_share, sectors * writers * n.l2_atomic_sector / plan.slots);
 }
 
@@ -376,6 +388,12 @@ Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
     if (turns) m.arrive(cta.turn[group ^ 1]);
     co_await m.done(before);
     m.arrive(cta.empty[previous], plan.release);
+    if (plan.left > 0) {
+      // In whole lines, as a thread has 16 bytes. The others have their parts at the same time.
+      co_await m.store_tile(plan.left, 128, false, plan.left_share);
+      co_await m.pause(plan.n->handover);
+      co_await m.gather(plan.left, plan.taken_share);
+    }
     for (uint32_t box = 0; box < plan.boxes; ++box) {
       if (!plan.by_threads) {
         co_await m.wait_stored(plan.p.how() == Epilogue::tma_whole ? 0 : plan.store_bytes);

@@ -108,6 +108,26 @@ const Rule kHopper[] = {
        return fmt::format("outside=skipped with a tile of {}x{} of {}x{} results", p.m, p.n, l.problem.m, l.problem.n);
      },
      nullptr},
+    {"meeting-stays", nullptr, "Parts that wait for each other are on the chip at once: their CTAs stay.",
+     [](const Legal&, const Point& p) { return p.meets && p.order() != Schedule::persistent; },
+     [](const Legal&, const Point& p) {
+       return fmt::format("split={}meet with a schedule that is not persistent", p.split);
+     },
+     "on the chip at once"},
+    {"meeting-columns", nullptr,
+     "A part that meets others stores whole boxes through two of TMA, or groups of eight columns by threads.",
+     [](const Legal& l, const Point& p) {
+       if (!p.meets) return false;
+       const uint32_t least = p.how() == Epilogue::direct ? 8 : store_columns(l, p);
+       return p.how() == Epilogue::tma_whole || p.n % (least * p.split) != 0;
+     },
+     [](const Legal& l, const Point& p) {
+       if (p.how() == Epilogue::tma_whole) return fmt::format("split={}meet with epilogue=tma_whole", p.split);
+       return fmt::format("{} parts have {:.1f} columns each, and {} {}", p.split, double(p.n) / p.split,
+                          p.how() == Epilogue::direct ? "threads store groups of" : "a box has",
+                          p.how() == Epilogue::direct ? 8 : store_columns(l, p));
+     },
+     "whole boxes, or groups of eight"},
     {"ping-pong-turns", nullptr, "Two consumers that take turns need a CTA with more than one tile.",
      [](const Legal&, const Point& p) { return p.ping_pong && p.order() == Schedule::serial; },
      [](const Legal&, const Point&) { return std::string("consumers=2pingpong with schedule=serial"); }, nullptr},

@@ -104,6 +104,8 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
   Sampling out;
   if (p.order() == Schedule::stream_k)
     out.why = "equal shares of all blocks are no waves";
+  else if (p.meets)
+    out.why = "parts of K wait for each other";
   else if (double(tiles) * p.ctas() * all < kLittleProduct)
     out.why = "the whole is little work";
   else if (all < 2 * deep)

@@ -118,7 +118,14 @@ std::vector<Parameter> gemm_parameters(bool blackwell) {
   out.push_back(schedule);
   out.push_back({"band", "cluster tiles along M that are walked before the next column", &Point::band, nullptr,
                  numbers({1, 4, 8, 16})});
-  out.push_back({"split", "parts of K, added up in D", &Point::split, nullptr, numbers({1, 2, 4})});
+  if (blackwell)
+    out.push_back({"split", "parts of K, added up in D", &Point::split, nullptr, numbers({1, 2, 4})});
+  else
+    out.push_back({"split",
+                   "parts of K: added up in D, or by the CTAs that have them, which meet in L2",
+                   &Point::split,
+                   &Point::meets,
+                   {{"1", 1, 0}, {"2", 2, 0}, {"4", 4, 0}, {"2meet", 2, 1}, {"4meet", 4, 1}}});
   if (!blackwell)
     out.push_back({"consumers",
                    "warpgroups that multiply: together on a tile, or two that take tiles in turn",

@@ -71,7 +71,7 @@ struct Point {
   uint16_t epilogue = uint16_t(Epilogue::tma), store = 128;  // bytes of a row that a store has
   uint16_t schedule = uint16_t(Schedule::persistent);
   uint16_t band = 8;                      // tiles along M that are walked before the next column
-  uint16_t split = 1;                     // parts of K
+  uint16_t split = 1, meets = 0;          // parts of K, and whether they meet in L2 instead of in D
   uint16_t consumers = 2, ping_pong = 0;  // warpgroups
   uint16_t skips = 0;                     // what lies outside the matrix is not asked for
 
@@ -88,7 +88,7 @@ struct Point {
   uint32_t stage_bytes() const { return (rows() + rows_b()) * block; }
   Epilogue how() const { return Epilogue(epilogue); }
   Schedule order() const { return Schedule(schedule); }
-  bool adds() const { return split > 1 || order() == Schedule::stream_k; }  // parts of K, in D
+  bool adds() const { return (split > 1 && !meets) || order() == Schedule::stream_k; }  // parts of K, in D
   /// CTAs stay, one on an SM.
   bool stays() const { return order() == Schedule::persistent || order() == Schedule::stream_k; }
   friend bool operator==(const Point&, const Point&) = default;

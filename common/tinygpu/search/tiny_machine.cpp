@@ -26,6 +26,8 @@ Numbers::Numbers(const MachineSpec& s) : sms(s.sms) {
   remote = n("mbarrier.remote_hop");
   expect = n("mbarrier.try_wait.answer") + n("mbarrier.arrive.release");
   fence = n("fence.cta");
+  handover = n("fence.stored") + n("fence.gpu") + 2 * n("mem.l2.latency");
+  l2_latency = n("mem.l2.latency");
   barrier = n("barrier.cta.fixed");
   barrier_warp = n("barrier.cta.per_warp");
   cluster_barrier = n("barrier.cluster.relaxed");
@@ -181,6 +183,10 @@ TinyMachine::Until TinyMachine::store_tile(double bytes, double piece, bool redu
   }
   store_.serve(now_, bytes / (reduces ? n_.tma_reduce_bytes : n_.tma_store_bytes));
   return {*this, now_ + n_.tma_issue_store + n_.tma_commit};
+}
+
+TinyMachine::Until TinyMachine::gather(double bytes, Cycles share) {
+  return {*this, std::max(ingress_.serve(now_, bytes / n_.sm_bytes), l2_.serve(now_, share)) + n_.l2_latency};
 }
 
 TinyMachine::Until TinyMachine::wait_stored(double left) {

@@ -1,6 +1,6 @@
 // The tiny machine: one SM with the units that matter to a product or to attention, at the grain of tiles. A kernel is
-// written as roles, coroutines that give twelve instructions, and two more for attention; each takes its time at the
-// units that it needs, in the order of events:
+// written as roles, coroutines that give twelve instructions, two more for attention and one for parts of K that meet;
+// each takes its time at the units that it needs, in the order of events:
 //
 //   begin_cta            the CTA is there, with its barriers and its Tensor Memory
 //   load_tile            TMA brings a block; its barrier hears of it
@@ -14,6 +14,7 @@
 //   end_cta
 //   work                 a warpgroup's exponentials and other instructions
 //   store_accumulator    registers go to Tensor Memory
+//   gather               registers take what other SMs have left in L2
 //
 // The other SMs do the same at the same time: what they take of L2 and of device memory is part of a load's time
 // (Shares). All numbers are the profile's.
@@ -36,6 +37,7 @@ struct Numbers {
       tma_outside;
   double tma_bytes, tma_rows, tma_store_bytes, tma_reduce_bytes, sm_bytes, shared_bytes, sm_store_bytes;
   Cycles dram_added, wait_ready, wake, arrive, remote, expect, fence, barrier, barrier_warp, cluster_barrier;
+  Cycles l2_latency, handover;  // of a thread's load; from a consumer's last store until others know that it is in L2
   Cycles launch, launch_cta, launch_refill, launch_end, first_access, map_fetch, claim;
   double l2_bytes, l2_tile_bytes, l2_read_least, l2_outside_bytes, l2_atomic_sector, l2_write_bytes, l2_write_least,
       fill_bytes, dram_bytes, l2_keeps;
@@ -152,6 +154,7 @@ class TinyMachine {
   /// `share`: of L2, all SMs together. Threads store in pieces of `piece` bytes of a row.
   Until store_tile(double bytes, double piece, bool reduces, Cycles share);
   Until wait_stored(double left);
+  Until gather(double bytes, Cycles share);
   Until claim() { return {*this, now_ + n_.wait_ready + n_.arrive}; }
   Until end_cta() { return {*this, now_ + n_.barrier}; }
 
