@@ -18,17 +18,20 @@ constexpr uint32_t kThreads = 128 * (1 + kGroups);
 constexpr uint32_t kBoxColumns = 128 / sizeof(Out), kBoxBytes = 64 * 128;
 constexpr uint32_t kBoxes = kTileN < kBoxColumns ? 1 : kTileN / kBoxColumns;  // of a band
 constexpr uint32_t kBoxesAtOnce = kEpilogue == Epilogue::tma_whole ? kBoxes : 1;
-constexpr uint32_t kStaging = kEpilogue == Epilogue::direct ? 0 : kEpilogue == Epilogue::tma_whole ? kBoxes : 2;
-static_assert(kEpilogue == Epilogue::direct || kTileN % kBoxColumns == 0, "the boxes of D fill the tile");
+constexpr bool kByThreads = kEpilogue == Epilogue::direct || kEpilogue == Epilogue::wide;
+constexpr uint32_t kStaging = kByThreads ? 0 : kEpilogue == Epilogue::tma_whole ? kBoxes : 2;
+static_assert(kByThreads || kTileN % kBoxColumns == 0, "the boxes of D fill the tile");
 static_assert(kRows % (64 * kGroupsOfTile) == 0 && (!kPingPong || kGroups == 2));
 
 // Parts of K that meet: columns that a part adds up and stores, and a thread's pieces of four of them, in a band.
 constexpr uint32_t kOwnColumns = kMeets ? kTileN / kSplit : kTileN, kPieces = kOwnColumns / 8;
 constexpr uint32_t kOwnBoxes = kOwnColumns < kBoxColumns ? 1 : kOwnColumns / kBoxColumns;
 static_assert(!kMeets || kSchedule == Schedule::persistent, "parts that wait for each other are on the chip at once");
-static_assert(!kMeets || (kEpilogue == Epilogue::direct && kOwnColumns % 8 == 0) ||
+static_assert(!kMeets || (kByThreads && kOwnColumns % 8 == 0) ||
                   (kEpilogue == Epilogue::tma && kOwnColumns % kBoxColumns == 0),
               "the columns of a part are whole boxes, or groups of eight that threads store");
+static_assert(kEpilogue != Epilogue::wide || (sizeof(Out) == 2 && kPieces % 4 == 0),
+              "four threads exchange 16-bit results of four groups of columns");
 static_assert(!kSkips || kCtas == 1, "the CTAs of a cluster load whole parts for each other");
 
 struct alignas(1024) Shared {
@@ -116,6 +119,21 @@ __device__ void store_pair(const Arguments& args, uint32_t row, uint32_t column,
   }
 }
 
+/// The words of four groups of columns, of which each of four threads has one: thread q of them gets those of group q.
+__device__ __forceinline__ void gather_group(uint32_t (&word)[4]) {
+  const bool odd = threadIdx.x & 1, high = threadIdx.x & 2;
+#pragma unroll
+  for (uint32_t i = 0; i < 4; i += 2) {
+    const uint32_t got = __shfl_xor_sync(0xffffffff, odd ? word[i] : word[i + 1], 1);
+    (odd ? word[i] : word[i + 1]) = got;
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < 2; ++i) {
+    const uint32_t got = __shfl_xor_sync(0xffffffff, high ? word[i] : word[i + 2], 2);
+    (high ? word[i] : word[i + 2]) = got;
+  }
+}
+
 /// 64 rows of D of one consumer, of them columns `own` to `own` + kOwnColumns. Thread t of it holds in d[4j + 2h + i]
 /// row 16 (t / 32) + t % 32 / 4 + 8 h, column 8 j + 2 (t % 4) + i. `stored`: boxes staged so far; `barrier`: this
 /// consumer's own.
@@ -123,7 +141,23 @@ __device__ __forceinline__ void store_band(const Arguments& args, uint32_t stagi
                                            uint32_t own, uint32_t row, uint32_t column, bool whole, uint32_t& stored,
                                            uint32_t barrier) {
   const uint32_t thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
-  if constexpr (kEpilogue == Epilogue::direct) {
+  if constexpr (kEpilogue == Epilogue::wide) {
+    // Four threads have 64 bytes of a row: each collects 16 of them.
+#pragma unroll
+    for (uint32_t piece = 0; piece < kPieces; piece += 4) {
+      const uint32_t j = own / 8 + piece;
+#pragma unroll
+      for (uint32_t h = 0; h < 2; ++h) {
+        uint32_t word[4];
+#pragma unroll
+        for (uint32_t i = 0; i < 4; ++i) word[i] = narrow_pair(d[4 * (j + i) + 2 * h], d[4 * (j + i) + 2 * h + 1]);
+        gather_group(word);
+        const uint32_t r = row + warp * 16 + lane / 4 + 8 * h, c = column + 8 * (j + lane % 4);
+        if (r < args.m && c < args.n)
+          *reinterpret_cast<uint4*>(args.d + size_t(r) * args.n + c) = make_uint4(word[0], word[1], word[2], word[3]);
+      }
+    }
+  } else if constexpr (kEpilogue == Epilogue::direct) {
     const uint32_t first = row + warp * 16 + lane / 4;
 #pragma unroll
     for (uint32_t piece = 0; piece < kPieces; ++piece) {
@@ -308,7 +342,7 @@ __device__ void consume(const Arguments& args, Shared& shared, const Tiles& tile
       store(0);
     }
   }
-  if (kEpilogue != Epilogue::direct && thread == 0) bulk_wait_group_read<0>();
+  if (!kByThreads && thread == 0) bulk_wait_group_read<0>();
 }
 
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Arguments args) {

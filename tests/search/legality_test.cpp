@@ -76,6 +76,8 @@ TEST(Legality, EveryRuleByAPoint) {
       {"h200", kSquare, "tile=128x128 split=2meet schedule=serial", "meeting-stays", "split=2meet with a schedule"},
       {"h200", kSquare, "tile=128x192 split=2meet", "meeting-columns",
        "2 parts have 96.0 columns each, and a box has 64"},
+      {"h200", kShallow, "tile=128x128 epilogue=wide", "wide-columns", "epilogue=wide with f32 results"},
+      {"h200", kSquare, "tile=128x64 split=4meet epilogue=wide", "wide-columns", "4 parts have 16 columns each"},
       {"h200", kSquare, "tile=64x32 split=4meet epilogue=tma_whole consumers=1", "meeting-columns", "tma_whole"},
   };
   std::set<std::string> seen;
@@ -154,7 +156,7 @@ TEST(Legality, WhatIsLetThroughKeepsTheMachinesLimits) {
         }
         if (p.meets) {
           // The share of each part, in groups of what a store has, and nothing is left over.
-          const int group = p.how() == Epilogue::direct ? 8 : 128 / out;
+          const int group = p.how() == Epilogue::direct ? 8 : p.how() == Epilogue::wide ? 32 : 128 / out;
           EXPECT_EQ(p.n / p.split / group * group * p.split, p.n) << text;
           EXPECT_EQ(p.schedule, uint16_t(Schedule::persistent)) << text;
           ++meeting;

@@ -107,6 +107,13 @@ TEST(TinyMachine, StoresOfThreadsHoldUpLoads) {
   EXPECT_GT(cycles("h200", p, (rest + "direct").c_str()), 1.03 * cycles("h200", p, (rest + "tma").c_str()));
 }
 
+// Stores of 16 bytes fill half of a sector; four threads that exchange what they have fill two.
+TEST(TinyMachine, ThreadsThatExchangeStoreWholeSectors) {
+  const Problem p{1000, 5000, 1000};
+  const std::string rest = "tile=256x160 cluster=1x2 stages=4 band=4 consumers=2 epilogue=";
+  EXPECT_LT(cycles("h200", p, (rest + "wide").c_str()), 0.95 * cycles("h200", p, (rest + "direct").c_str()));
+}
+
 TEST(TinyMachine, RowsThatAreSkippedAreFree) {
   const char* zeros = "tile=256x128 block=64 swizzle=64 stages=5 schedule=persistent epilogue=tma consumers=2";
   const std::string skipped = std::string(zeros) + " outside=skipped";

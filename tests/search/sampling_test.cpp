@@ -116,10 +116,17 @@ TEST(Sampling, SaysWhereItDoesNotApplyToProducts) {
   };
   EXPECT_THAT(why({512, 512, 1024}, "tile=128x128"), HasSubstr("little work"));
   EXPECT_THAT(why({8192, 8192, 1024}, "tile=256x256 cta=2 accumulators=1"),
-              HasSubstr("a tile has 16 blocks, and it takes 32"));
+              HasSubstr("a tile has 16 blocks, and it takes 40"));
   EXPECT_THAT(why({4096, 4096, 4096, In::bf16, Out::f32}, "tile=256x256 cta=2 schedule=stream_k"),
               HasSubstr("no waves"));
   EXPECT_THAT(why({4096, 4096, 4096}, "tile=128x64 stages=2 accumulators=1 schedule=serial"), HasSubstr("share an SM"));
+  // 8 rows and 9 columns of tiles of 256 by 256, with 4,096 elements a row.
+  const auto of_hopper = [](uint32_t k) {
+    return sampling(load_profile("h200"), Template::hopper, {4096, 4096, k},
+                    of_space(Template::hopper, "tile=128x256 cluster=2x1 band=8"));
+  };
+  EXPECT_THAT(of_hopper(4096).why, HasSubstr("a wave reads 36 MB, and L2 keeps 26 from one to the next"));
+  EXPECT_FALSE(of_hopper(2816).runs.empty()) << of_hopper(2816).why;
   const Sampling meets =
       sampling(load_profile("h200"), Template::hopper, {}, of_space(Template::hopper, "split=2meet"));
   EXPECT_TRUE(meets.runs.empty());

@@ -30,7 +30,7 @@ using nlohmann::json;
 
 struct Words {
   Problem problem;
-  std::string machine = "b200", type = "bf16", out_type, out, explain, cache, json_file, plot;
+  std::string machine = "b200", type = "bf16", out_type, out, explain, cache, json_file, plot, report;
   std::vector<std::string> points;
   uint32_t top = 8, measure = 16, jobs = 0, random = 0;
   uint64_t seed = 1;
@@ -75,25 +75,41 @@ class Progress {
   std::mutex mutex_;
 };
 
-void show_rules(const Legal& legal, const Ranking& r) {
-  fmt::print("{} points; {} are legal; the rules took {:.1f} s\n\n", r.points, r.legal, r.seconds_rules);
-  fmt::print("{:>9}  {:<27} {:<22} {}\n", "points", "rule", "diagnosis", "an example, and its numbers");
+/// What the command prints, kept for a report.
+class Said {
+ public:
+  template <class... T>
+  void operator()(fmt::format_string<T...> format, T&&... values) {
+    const std::string text = fmt::format(format, std::forward<T>(values)...);
+    fmt::print("{}", text);
+    all_ += text;
+  }
+  const std::string& all() const { return all_; }
+
+ private:
+  std::string all_;
+};
+
+void show_rules(Said& say, const Legal& legal, const Ranking& r) {
+  say("{} points; {} are legal; the rules took {:.1f} s\n\n", r.points, r.legal, r.seconds_rules);
+  say("{:>9}  {:<27} {:<22} {}\n", "points", "rule", "diagnosis", "an example, and its numbers");
   for (const Pruned& p : r.pruned)
     if (p.points)
-      fmt::print("{:>9}  {:<27} {:<22} {}\n", p.points, p.rule->name, p.rule->code ? p.rule->code : "-",
-                 p.rule->why(legal, p.example));
+      say("{:>9}  {:<27} {:<22} {}\n", p.points, p.rule->name, p.rule->code ? p.rule->code : "-",
+          p.rule->why(legal, p.example));
 }
 
-void show_ranking(const Space& space, const MachineSpec& spec, const Problem& problem, const std::vector<Kept>& kept) {
-  fmt::print("{:>3} {:>9} {:>9} {:>8} {:>9} {:>7}  {:<22} {}\n", "", "cycles", "us", "TFLOP/s", "tiny", "tensor",
-             "limited by", "point");
+void show_ranking(Said& say, const Space& space, const MachineSpec& spec, const Problem& problem,
+                  const std::vector<Kept>& kept) {
+  say("{:>3} {:>9} {:>9} {:>8} {:>9} {:>7}  {:<22} {}\n", "", "cycles", "us", "TFLOP/s", "tiny", "tensor", "limited by",
+      "point");
   for (size_t i = 0; i < kept.size(); ++i) {
     const Kept& k = kept[i];
     const double us = microseconds(spec, k.cycles());
-    fmt::print("{:>3} {:>9} {:>9.2f} {:>8.1f} {:>9.0f} {:>5.0f} %  {:<22} {}{}\n", i + 1,
-               k.time ? fmt::format("{:.0f}", k.time->cycles) : "-", us, operations(problem) / us * 1e-6,
-               k.ranked.estimate.cycles, 100 * k.ranked.estimate.tensor, k.ranked.estimate.limit,
-               space.text(k.ranked.point), k.failed.empty() ? "" : "  (" + k.failed + ")");
+    say("{:>3} {:>9} {:>9.2f} {:>8.1f} {:>9.0f} {:>5.0f} %  {:<22} {}{}\n", i + 1,
+        k.time ? fmt::format("{:.0f}", k.time->cycles) : "-", us, operations(problem) / us * 1e-6,
+        k.ranked.estimate.cycles, 100 * k.ranked.estimate.tensor, k.ranked.estimate.limit, space.text(k.ranked.point),
+        k.failed.empty() ? "" : "  (" + k.failed + ")");
   }
 }
 
@@ -187,13 +203,14 @@ void run(const Words& w) {
   const uint32_t measured = w.random ? 0 : w.points.empty() || !w.measure ? w.measure : uint32_t(w.points.size());
   if (measured || !w.cache.empty()) bench.emplace(space, problem, where);
 
+  const std::string title = fmt::format("gen5 search {}: {} on {}", operation, name(problem), spec.name);
   if (!w.plot.empty()) {
-    const std::string title = fmt::format("gen5 search {}: {} on {}", operation, name(problem), spec.name);
     write_file(w.plot, svg(landscape(space, spec, problem, kDots, w.seed), spec, title));
     fmt::print("{} is written\n", w.plot);
     return;
   }
   std::signal(SIGINT, stop);
+  Said say;
   const Legal legal{spec, space.kind(), problem};
   Progress progress;
   RankOptions options;
@@ -207,14 +224,14 @@ void run(const Words& w) {
                     : w.random        ? sample(space, spec, problem, w.random, w.seed)
                                       : rank(space, spec, problem, options);
   progress.clear();
-  fmt::print("{} on {}: ", name(problem), spec.name);
-  show_rules(legal, r);
+  say("{} on {}: ", name(problem), spec.name);
+  show_rules(say, legal, r);
   if (r.best.empty() && !stopped)
     throw SearchError("no point of the space is legal: the table says which rules took them");
   std::vector<Kept> kept;
   for (const Ranked& x : r.best) kept.push_back({x, {}, {}});
-  fmt::print("\nthe tiny machine took {:.1f} s for {} points{}\n", r.seconds_estimates, r.estimated,
-             r.estimated < r.legal ? "; the others cannot be among the best" : "");
+  say("\nthe tiny machine took {:.1f} s for {} points{}\n", r.seconds_estimates, r.estimated,
+      r.estimated < r.legal ? "; the others cannot be among the best" : "");
   if (bench && !measured)
     for (Kept& k : kept) k.time = bench->kept(k.ranked.point);
   if (measured) {
@@ -223,17 +240,17 @@ void run(const Words& w) {
     const auto measured_so = [&](bool Bench::Time::*how) {
       return std::count_if(kept.begin(), kept.end(), [&](const Kept& k) { return k.time && (*k.time).*how; });
     };
-    fmt::print("tinygpu's clock: the first {}, {} of them from {}\n", count, measured_so(&Bench::Time::kept),
-               (bench->folder() / "results.jsonl").string());
+    say("tinygpu's clock: the first {}, {} of them from {}\n", count, measured_so(&Bench::Time::kept),
+        (bench->folder() / "results.jsonl").string());
     if (const auto parts = measured_so(&Bench::Time::sampled))
-      fmt::print("{} of the times are put together from parts of the problem; --whole runs all of it\n", parts);
+      say("{} of the times are put together from parts of the problem; --whole runs all of it\n", parts);
     std::stable_sort(kept.begin(), kept.begin() + std::ptrdiff_t(count), [](const Kept& a, const Kept& b) {
       return a.time.has_value() != b.time.has_value() ? a.time.has_value() : a.cycles() < b.cycles();
     });
   }
   if (kept.size() > w.top && w.points.empty() && !w.random) kept.resize(w.top);
-  fmt::print("\n");
-  show_ranking(space, spec, problem, kept);
+  say("\n");
+  show_ranking(say, space, spec, problem, kept);
   if (!w.out.empty())
     for (size_t i = 0; i < kept.size(); ++i) {
       const Kept& k = kept[i];
@@ -260,12 +277,16 @@ void run(const Words& w) {
     const Bench::Proof proof = bench->prove(kept[0].ranked.point);
     progress.clear();
     right = proof.right;
-    fmt::print("\nproof: the first at {}, several tiles a CTA, timed, late and seeded: {}\n", name(proof.problem),
-               proof.right ? "every bit is right, and gen5 check is silent" : "it fails\n" + proof.said);
+    say("\nproof: the first at {}, several tiles a CTA, timed, late and seeded: {}\n", name(proof.problem),
+        proof.right ? "every bit is right, and gen5 check is silent" : "it fails\n" + proof.said);
     j["proof"] = proof.right;
   }
   if (!w.json_file.empty()) write_file(w.json_file, j.dump(1) + "\n");
-  if (stopped) fmt::print("stopped; what was measured is kept, and the next call goes on from it\n");
+  if (!w.report.empty()) {
+    write_file(w.report, page(title, say.all(), svg(landscape(space, spec, problem, kDots, w.seed), spec, title)));
+    fmt::print("{} is written\n", w.report);
+  }
+  if (stopped) say("stopped; what was measured is kept, and the next call goes on from it\n");
   if (stopped || !right) throw CLI::RuntimeError(stopped ? 130 : 1);
 }
 
@@ -312,6 +333,7 @@ void add_options(CLI::App& command, const std::shared_ptr<Words>& w) {
   command.add_option("--plot", w->plot,
                      "Only draw the space into this SVG file: by tile, what which rule takes out, and how fast legal "
                      "points at random are on the tiny machine");
+  command.add_option("--report", w->report, "Write what is printed, and the picture of --plot, into this HTML file");
   command.add_option("--json", w->json_file, "Write all of it into this file");
   command.callback([w] {
     try {

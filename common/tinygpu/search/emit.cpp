@@ -20,7 +20,8 @@ std::string_view text_of(std::string_view path) {
 }
 
 const char* enumerator(Epilogue e) {
-  return e == Epilogue::tma ? "tma" : e == Epilogue::tma_whole ? "tma_whole" : "direct";
+  constexpr const char* kNames[] = {"tma", "tma_whole", "direct", "wide"};
+  return kNames[size_t(e)];
 }
 const char* enumerator(Schedule s) {
   constexpr const char* kNames[] = {"serial", "persistent", "launch_control", "stream_k"};
@@ -109,7 +110,8 @@ std::string constants(const Point& p, Template t) {
     out += truth("kSkips", p.skips, "rows of a tile that the matrix does not have");
   }
   out +=
-      "enum class Epilogue { tma, tma_whole, direct };\nenum class Schedule { serial, persistent, launch_control, "
+      "enum class Epilogue { tma, tma_whole, direct, wide };\nenum class Schedule { serial, persistent, "
+      "launch_control, "
       "stream_k };\n";
   out += fmt::format("constexpr Epilogue kEpilogue = Epilogue::{};\nconstexpr Schedule kSchedule = Schedule::{};\n",
                      enumerator(p.how()), enumerator(p.order()));

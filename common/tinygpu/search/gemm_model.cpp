@@ -160,7 +160,7 @@ void GemmModel::plan_product(Plan& plan) const {
     plan.mma_interval = std::max(p.n / n.columns, (32.0 * 64 + 32.0 * p.n) / n.operand_bytes);
     plan.mma_latency = n.wgmma_wait;
     plan.mma_batch = n.wgmma_batch;
-    const bool whole = p.how() == Epilogue::tma_whole || p.how() == Epilogue::direct;
+    const bool whole = p.how() == Epilogue::tma_whole || p.by_threads();
     const uint32_t store_columns = whole ? p.n : 128 / problem_.out_bytes();
     plan.boxes = bands * p.n / store_columns;
     plan.store_bytes = 64.0 * store_columns * problem_.out_bytes();
@@ -175,8 +175,8 @@ void GemmModel::plan_product(Plan& plan) const {
     plan.registers = store_columns / 2.0;
   }
   plan.release = p.ctas() > p.pair ? n.remote : 0;
-  plan.by_threads = p.how() == Epilogue::direct;
-  plan.piece = !plan.by_threads ? 0 : blackwell ? 16 : 8 * problem_.out_bytes();
+  plan.by_threads = p.by_threads();
+  plan.piece = !plan.by_threads ? 0 : p.how() == Epilogue::wide ? 64 : blackwell ? 16 : 8 * problem_.out_bytes();
 }
 
 /// What all SMs take of L2 and of device memory for a block.
@@ -483,6 +483,14 @@ Cycles GemmModel::tensor_time(const Point& p) const {
   const Plan plan = this->plan(p);
   const uint32_t groups = kind_ == Template::hopper && !p.ping_pong ? p.consumers : 1;
   return groups * (plan.mma_instructions * plan.mma_interval + plan.mma_batch);
+}
+
+double GemmModel::wave_bytes(const Point& p) const {
+  const uint32_t rows = tile_rows(problem_, p), columns = tile_columns(problem_, p);
+  const uint32_t tiles = std::max(1u, clusters_at_once(spec_, p) / p.split), band = std::min<uint32_t>(p.band, rows);
+  const uint32_t of_columns = std::min(columns, ceil_div(tiles, band)),
+                 of_rows = std::min(rows, ceil_div(tiles, band * of_columns) * band);
+  return (double(of_rows) * p.m * p.cluster_m + double(of_columns) * p.n * p.cluster_n) * problem_.row_bytes();
 }
 
 Cycles GemmModel::least(const Point& p) const {

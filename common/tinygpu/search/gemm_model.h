@@ -15,6 +15,9 @@ class GemmModel final : public Model {
   Cycles least(const Point& p) const override;
   /// Of the tensor core, for a block of K of a CTA's tile.
   Cycles tensor_time(const Point& p) const;
+  /// Of A and B, that a full wave of tiles reads, and what L2 keeps of them for the next.
+  double wave_bytes(const Point& p) const;
+  double kept_bytes() const { return numbers_.l2_keeps; }
 
  private:
   struct Plan;

@@ -169,4 +169,11 @@ std::string svg(const Landscape& l, const MachineSpec& spec, const std::string& 
   return out + "</svg>\n";
 }
 
+std::string page(const std::string& title, const std::string& said, const std::string& picture) {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{0}</title>\n<style>body {{ font-family: "
+      "sans-serif; margin: 2em; }} pre {{ overflow-x: auto; }}</style>\n<h1>{0}</h1>\n<pre>{1}</pre>\n{2}</html>\n",
+      escaped(title), escaped(said), picture);
+}
+
 }  // namespace tinygpu::search

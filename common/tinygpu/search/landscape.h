@@ -24,5 +24,7 @@ Landscape landscape(const Space& space, const MachineSpec& spec, const Problem& 
 
 /// An SVG document. `title` says of what.
 std::string svg(const Landscape& l, const MachineSpec& spec, const std::string& title);
+/// A page of its own: what a search has said, and the picture.
+std::string page(const std::string& title, const std::string& said, const std::string& picture);
 
 }  // namespace tinygpu::search

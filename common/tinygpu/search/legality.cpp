@@ -118,16 +118,25 @@ const Rule kHopper[] = {
      "A part that meets others stores whole boxes through two of TMA, or groups of eight columns by threads.",
      [](const Legal& l, const Point& p) {
        if (!p.meets) return false;
-       const uint32_t least = p.how() == Epilogue::direct ? 8 : store_columns(l, p);
+       const uint32_t least = p.by_threads() ? 8 : store_columns(l, p);
        return p.how() == Epilogue::tma_whole || p.n % (least * p.split) != 0;
      },
      [](const Legal& l, const Point& p) {
        if (p.how() == Epilogue::tma_whole) return fmt::format("split={}meet with epilogue=tma_whole", p.split);
        return fmt::format("{} parts have {:.1f} columns each, and {} {}", p.split, double(p.n) / p.split,
-                          p.how() == Epilogue::direct ? "threads store groups of" : "a box has",
-                          p.how() == Epilogue::direct ? 8 : store_columns(l, p));
+                          p.by_threads() ? "threads store groups of" : "a box has",
+                          p.by_threads() ? 8 : store_columns(l, p));
      },
      "whole boxes, or groups of eight"},
+    {"wide-columns", nullptr, "Four threads exchange 16-bit results of four groups of eight columns.",
+     [](const Legal& l, const Point& p) {
+       return p.how() == Epilogue::wide && (l.problem.out == Out::f32 || p.n % (32 * (p.meets ? p.split : 1)) != 0);
+     },
+     [](const Legal& l, const Point& p) {
+       if (l.problem.out == Out::f32) return std::string("epilogue=wide with f32 results");
+       return fmt::format("epilogue=wide, and {} parts have {} columns each", p.split, p.n / p.split);
+     },
+     "four threads exchange"},
     {"ping-pong-turns", nullptr, "Two consumers that take turns need a CTA with more than one tile.",
      [](const Legal&, const Point& p) { return p.ping_pong && p.order() == Schedule::serial; },
      [](const Legal&, const Point&) { return std::string("consumers=2pingpong with schedule=serial"); }, nullptr},
@@ -156,7 +165,7 @@ const Rule kCommon[] = {
      "launch-refused|failed with code"},
     {"store-box", nullptr, "The boxes in which TMA stores D fill the tile.",
      [](const Legal& l, const Point& p) {
-       return (l.kind == Template::blackwell || p.how() != Epilogue::direct) && p.n % store_columns(l, p) != 0;
+       return (l.kind == Template::blackwell || !p.by_threads()) && p.n % store_columns(l, p) != 0;
      },
      [](const Legal& l, const Point& p) {
        return fmt::format("{} columns are no multiple of a box's {}: {} bytes of {}", p.n, store_columns(l, p), p.store,
@@ -285,8 +294,8 @@ uint32_t shared_bytes(Template t, const Problem& problem, const Point& p) {
     bytes += 4 * 2 * box + 2 * 16;                                 // boxes, claims
     bytes += 8 * (2 * p.stages + 2 * p.accumulators + 2 * 2) + 4;  // barriers, where Tensor Memory is
   } else {
-    const uint32_t boxes = p.how() == Epilogue::tma ? 2 : p.n * problem.out_bytes() / 128;         // of 64 rows
-    bytes += p.consumers * (p.how() == Epilogue::direct ? 16 : boxes * 64 * 128) + 16 * p.stages;  // and barriers
+    const uint32_t boxes = p.how() == Epilogue::tma ? 2 : p.n * problem.out_bytes() / 128;  // of 64 rows
+    bytes += p.consumers * (p.by_threads() ? 16 : boxes * 64 * 128) + 16 * p.stages;        // and barriers
   }
   return round_up(bytes, 1024);
 }

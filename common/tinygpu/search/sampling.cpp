@@ -91,15 +91,16 @@ Sampling sample_attention(const MachineSpec& spec, const Problem& problem, const
 
 /// Tiles times blocks of which it is not worth to leave anything out.
 constexpr double kLittleProduct = 6000;
-/// Of a row of A, in the shallower of two products: the deeper one has twice as many. Few waves are deeper.
-constexpr uint32_t kShallowBytes = 1024, kFewWaves = 3, kShallowBytesOfFew = 768;
+/// Of a row of A, in the shallower of two products, and so many times as many in the deeper one.
+constexpr uint32_t kShallowBytes = 1024, kDeeper = 3;
+/// So few are all run.
+constexpr uint32_t kFewWaves = 3;
 
 Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Point& p) {
   const uint32_t at_once = clusters_at_once(spec, p), all = blocks_of_part(problem, p);
   const uint32_t tiles = tile_rows(problem, p) * tile_columns(problem, p) * p.split, waves = ceil_div(tiles, at_once);
-  const uint32_t bytes = waves > kFewWaves ? kShallowBytes : kShallowBytesOfFew;
   // The ring is filled more than once.
-  const uint32_t shallow = std::max<uint32_t>(ceil_div(bytes, p.block), p.stages + 2), deep = 2 * shallow;
+  const uint32_t shallow = std::max<uint32_t>(ceil_div(kShallowBytes, p.block), p.stages + 2), deep = kDeeper * shallow;
   const GemmModel model(spec, problem);
   Sampling out;
   if (p.order() == Schedule::stream_k)
@@ -108,8 +109,12 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
     out.why = "parts of K wait for each other";
   else if (double(tiles) * p.ctas() * all < kLittleProduct)
     out.why = "the whole is little work";
-  else if (all < 2 * deep)
-    out.why = fmt::format("a tile has {} blocks, and it takes {}", all, 2 * deep);
+  else if (all < 5 * shallow)
+    out.why = fmt::format("a tile has {} blocks, and it takes {}", all, 5 * shallow);
+  else if (waves > 1 && model.wave_bytes(p) > model.kept_bytes())
+    out.why = fmt::format(
+        "a wave reads {:.0f} MB, and L2 keeps {:.0f} from one to the next; of a shallow product it keeps all",
+        model.wave_bytes(p) / 1e6, model.kept_bytes() / 1e6);
   else if (model.estimate(p).slots > 1)
     out.why = "several CTAs share an SM";
   if (!out.why.empty()) return out;
@@ -124,7 +129,7 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
       out.other.push_back((is_deep ? other : -other) / (deep - shallow));
     }
   };
-  if (waves <= 2) {
+  if (waves <= kFewWaves) {
     // All tiles; a block takes what the tensor core takes for it.
     add(0, 1, 1.0 / waves, 0);
     out.pace = model.tensor_time(p);

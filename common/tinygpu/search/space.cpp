@@ -99,13 +99,16 @@ std::vector<Parameter> gemm_parameters(bool blackwell) {
          &Point::store,
          {{"tma128", id(Epilogue::tma), 128}, {"tma64", id(Epilogue::tma), 64}, {"direct", id(Epilogue::direct), 64}}});
   else
-    out.push_back({"epilogue",
-                   "how D is stored: by TMA through two boxes or through room for all columns, or by the threads",
-                   &Point::epilogue,
-                   &Point::store,
-                   {{"tma", id(Epilogue::tma), 128},
-                    {"tma_whole", id(Epilogue::tma_whole), 128},
-                    {"direct", id(Epilogue::direct), 128}}});
+    out.push_back(
+        {"epilogue",
+         "how D is stored: by TMA through two boxes or through room for all columns, or by the threads, as they "
+         "have it or 16 bytes each",
+         &Point::epilogue,
+         &Point::store,
+         {{"tma", id(Epilogue::tma), 128},
+          {"tma_whole", id(Epilogue::tma_whole), 128},
+          {"direct", id(Epilogue::direct), 128},
+          {"wide", id(Epilogue::wide), 128}}});
   Parameter schedule{"schedule",
                      "a cluster for each tile; clusters that stay; that take what was not launched; that share all "
                      "blocks of K equally",

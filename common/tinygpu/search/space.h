@@ -57,7 +57,7 @@ Template template_of(const MachineSpec& spec, Operation operation = Operation::g
 constexpr bool is_attention(Template t) { return t >= Template::attention_blackwell; }
 constexpr bool is_blackwell(Template t) { return t == Template::blackwell || t == Template::attention_blackwell; }
 
-enum class Epilogue : uint8_t { tma, tma_whole, direct };
+enum class Epilogue : uint8_t { tma, tma_whole, direct, wide };
 enum class Schedule : uint8_t { serial, persistent, launch_control, stream_k };
 
 /// A kernel. Fields that its template does not have keep their defaults.
@@ -87,6 +87,8 @@ struct Point {
   uint32_t ctas() const { return uint32_t(pair) * cluster_m * cluster_n; }  // of a cluster
   uint32_t stage_bytes() const { return (rows() + rows_b()) * block; }
   Epilogue how() const { return Epilogue(epilogue); }
+  /// D is stored by the threads that have it, not by TMA.
+  bool by_threads() const { return how() == Epilogue::direct || how() == Epilogue::wide; }
   Schedule order() const { return Schedule(schedule); }
   bool adds() const { return (split > 1 && !meets) || order() == Schedule::stream_k; }  // parts of K, in D
   /// CTAs stay, one on an SM.
