@@ -110,9 +110,8 @@ std::string constants(const Point& p, Template t) {
     out += truth("kSkips", p.skips, "rows of a tile that the matrix does not have");
   }
   out +=
-      "enum class Epilogue { tma, tma_whole, direct, wide };\nenum class Schedule { serial, persistent, "
-      "launch_control, "
-      "stream_k };\n";
+      "enum class Epilogue { tma, tma_whole, direct, wide };\n"
+      "enum class Schedule { serial, persistent, launch_control, stream_k };\n";
   out += fmt::format("constexpr Epilogue kEpilogue = Epilogue::{};\nconstexpr Schedule kSchedule = Schedule::{};\n",
                      enumerator(p.how()), enumerator(p.order()));
   return out;
