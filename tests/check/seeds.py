@@ -18,7 +18,6 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -28,8 +27,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 NOTE = ROOT / "notes" / "mistakes.md"
-BLOCK = re.compile(r"(<!-- tests/check/seeds.py --table -->\n```text\n).*?```", re.S)
 sys.path.insert(0, str(ROOT / "tests" / "foreign"))
+import kept
 import run as foreign
 import short_fill
 
@@ -222,11 +221,7 @@ def main():
         text = table(map(json.loads, results.read_text().splitlines()))
         if o.table:
             return print(text, end="")
-        note = NOTE.read_text()
-        new = BLOCK.sub(lambda m: m[1] + text + "```", note)
-        if o.write_note:
-            NOTE.write_text(new)
-        sys.exit(o.check_note and new != note and "notes/mistakes.md has another table: seeds.py --write-note")
+        sys.exit(kept.settle(NOTE, {"tests/check/seeds.py --table": text.splitlines()}, o.write_note, __file__))
     for name in set(o.name) - set(names()):
         sys.exit(f"there is no program {name}: --list")
     if not o.name:

@@ -1,5 +1,5 @@
 """Tables of notes that come from data: what runs of other people's programs said lies as JSON beside the test that runs them, and a block of a note
-(<!-- NAME --> to <!-- end NAME -->) is made of it."""
+(<!-- NAME --> to <!-- end NAME -->, or ```text below <!-- NAME -->) is made of it."""
 
 import json
 import pathlib
@@ -22,8 +22,9 @@ def renewed(note, blocks):
     """The note's text with each block's lines in it."""
     text = note.read_text()
     for name, lines in blocks.items():
-        block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-        text, found = block.subn(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text)
+        here = rf"<!-- {re.escape(name)} -->\n"
+        block = re.compile(rf"({here}```text\n).*?(```)|({here}).*?(<!-- end {re.escape(name)} -->)", re.DOTALL)
+        text, found = block.subn(lambda m: (m[1] or m[3]) + "\n".join([*lines, ""]) + (m[2] or m[4]), text)
         if found != 1:
             raise SystemExit(f"{note.relative_to(ROOT)} has {found} blocks {name}, not one")
     return text
@@ -31,6 +32,14 @@ def renewed(note, blocks):
 
 def write_note(note, name, lines):
     note.write_text(renewed(note, {name: lines}))
+
+
+def settle(note, blocks, write, script):
+    """Writes the blocks, or compares them. What sys.exit() takes: nothing, or what is wrong."""
+    if not write:
+        return check_blocks(note, blocks, script)
+    note.write_text(renewed(note, blocks))
+    return 0
 
 
 def check_note(note, name, lines, script):
@@ -55,10 +64,8 @@ def answer(options, note, blocks, script):
     nothing, or what is wrong."""
     if options.table:
         print("\n\n".join("\n".join(lines) for lines in blocks().values()))
-    elif options.write_note:
-        note.write_text(renewed(note, blocks()))
-    elif options.check_note:
-        return check_blocks(note, blocks(), script)
+    elif options.write_note or options.check_note:
+        return settle(note, blocks(), options.write_note, script)
     else:
         return None
     return 0

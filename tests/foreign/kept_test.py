@@ -36,6 +36,8 @@ with tempfile.TemporaryDirectory() as folder:
     expect("check", answer(note, "--check-note"), 0)
     expect("table", printed(lambda: answer(note, "--table")), (0, "1\n2\n\n3\n"))
     expect("none of them", (answer(note), answer(note, "--other")), (None, None))
+    note.write_text("<!-- x.py --table -->\n```text\nold\n```\nbehind\n<!-- x.py --table --all -->\n```text\nall\n```\n")
+    expect("text", kept.renewed(note, {"x.py --table": ["1", "2"]}), note.read_text().replace("old", "1\n2"))
     for text, blocks in (("no block", 0), ("<!-- a -->\n<!-- end a -->\n" * 2, 2)):
         note.write_text(text)
         try:

@@ -32,7 +32,6 @@ import run
 NVCC = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 FLAGS = ["-std=c++20", "-O3", "-lineinfo", "--expt-relaxed-constexpr", "-DFMT_USE_CONSTEXPR=1", "-DFMT_CONSTEVAL=", "-w"]
 NOTE = run.NOTE
-BLOCK = re.compile(r"(<!-- tests/mutants/lines.py --table -->\n```text\n).*?```", re.S)
 
 
 def attention(program, *more):
@@ -311,11 +310,7 @@ def main():
         print(text, end="")
         sys.exit(share < o.at_least and f"less than {o.at_least} %")
     if o.write_note or o.check_note:
-        text = NOTE.read_text()
-        new = BLOCK.sub(lambda m: m[1] + table(results)[0] + "```", text)
-        if o.write_note:
-            NOTE.write_text(new)
-        sys.exit(o.check_note and new != text and "notes/mistakes.md has another table: lines.py --write-note")
+        sys.exit(run.kept.settle(NOTE, {"tests/mutants/lines.py --table": table(results)[0].splitlines()}, o.write_note, __file__))
     if o.not_told:
         same = run.equivalent()
         for r in results:

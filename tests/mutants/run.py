@@ -36,7 +36,8 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent.parent / "foreign")]
+import kept
 import mutate
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -46,7 +47,6 @@ ORDERS = (("timed", {"GEN5_ORDER": "timed"}), ("late", {"GEN5_ORDER": "late"}),
 SECONDS = 60
 UNTOLD = ("result", "by order", "nothing")  # what no diagnosis tells of
 NOTE = ROOT / "notes" / "mistakes.md"
-BLOCK = re.compile(r"(<!-- tests/mutants/run.py --table(?P<foreign> --foreign)? -->\n```text\n).*?```", re.S)
 
 
 def chapter(name, *parts):
@@ -365,12 +365,9 @@ def main():
     if o.check:
         sys.exit(not sample(o.check, o.build.resolve()))
     if o.write_note or o.check_note:
-        text = NOTE.read_text()
-        found = {foreign: of(results, foreign) for foreign in (False, True)}
-        new = BLOCK.sub(lambda m: m[1] + table(found[bool(m["foreign"])])[0] + "```" if found[bool(m["foreign"])] else m[0], text)
-        if o.write_note:
-            NOTE.write_text(new)
-        sys.exit(o.check_note and new != text and "notes/mistakes.md has another table: run.py --write-note")
+        found = {f"tests/mutants/run.py --table{' --foreign' * foreign}": of(results, foreign) for foreign in (False, True)}
+        blocks = {name: table(mutants)[0].splitlines() for name, mutants in found.items() if mutants}
+        sys.exit(kept.settle(NOTE, blocks, o.write_note, __file__))
     if o.table or o.not_found:
         known = of(results, o.foreign)
         if o.table:
