@@ -58,14 +58,13 @@ void charge_global_load(Warp& w, const Op& op, const TouchedLines& t) {
 
 void charge_global_store(Warp& w, const TouchedLines& t) {
   LoadStoreUnit& unit = LoadStoreUnit::of(w);
-  StoreQueue& waiting = unit.waiting_stores(w);
-  uint32_t lines = 0, moved = t.count ? 0 : t.all_sectors;
+  uint32_t stored[32], lines = 0, moved = t.count ? 0 : t.all_sectors;
+  unit.waiting_stores(w).add(t, stored);
   for (uint32_t k = 0; k < t.count; ++k) {
-    const uint32_t stored = waiting.add(t, k);
-    if (!stored) continue;
+    if (!stored[k]) continue;
     ++lines;
-    moved += stored;
-    w.partition().memory.add_line({t.line[k], uint8_t(stored), 0, 0});
+    moved += stored[k];
+    w.partition().memory.add_line({t.line[k], uint8_t(stored[k]), 0, 0});
   }
   if (t.count && !moved) return;  // merged into stores that have yet to leave
   const LoadStoreUnit::Passage way = unit.global(w, lines, moved, true);

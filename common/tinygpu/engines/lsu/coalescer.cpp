@@ -61,14 +61,4 @@ void TouchedLines::count_repeated(const L2Cache& l2, const uint64_t* address, ui
   });
 }
 
-uint32_t TouchedLines::stored(uint32_t k) const {
-  uint32_t n = 0, part = 0;
-  for (uint32_t s = 0; s < 4; ++s)
-    if (sectors[k] >> s & 1) {
-      ++n;
-      part |= bytes[k][s] < 32;
-    }
-  return n + part;
-}
-
 }  // namespace tinygpu

@@ -25,7 +25,11 @@ struct TouchedLines {
   void count_repeated(const L2Cache& l2, const uint64_t* address, uint32_t mask, uint32_t bytes);
   /// Sectors that a store sends: those of line k, and one that says which bytes, if it writes a part of any. (ncu's
   /// cycles of an H200's SM on the way to L2: 4 for a whole line, 5 for parts of four sectors, 2 for a part of one.)
-  uint32_t stored(uint32_t k) const;
+  uint32_t stored(uint32_t k) const {
+    uint32_t whole = 0;
+    for (uint32_t s = 0; s < 4; ++s) whole |= uint32_t(bytes[k][s] >= 32) << s;
+    return uint32_t(__builtin_popcount(sectors[k])) + ((sectors[k] & ~whole) != 0);
+  }
 };
 
 }  // namespace tinygpu

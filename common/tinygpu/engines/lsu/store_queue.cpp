@@ -10,15 +10,20 @@ bool StoreQueue::complete(const Line& l) {
   return true;
 }
 
-uint32_t StoreQueue::add(const TouchedLines& t, uint32_t k) {
-  // All places are compared, without an early end, indices as wide as lines: compilers make vectors of it.
-  const uint32_t line = t.line[k], count = count_;
+/// Counted from 1; 0: it does not wait.
+inline uint32_t StoreQueue::place_of(uint32_t line) const {
+  if (!alike_[line % kAlike]) return 0;
+  // All places are compared, without an early end, and no more than one is equal: compilers make vectors of it.
   const uint32_t* const lines = lines_.data();
-  uint32_t known = count;
-  for (uint32_t i = 0; i < count; ++i) known = lines[i] == line ? i : known;
+  uint32_t place = 0;
+  for (uint32_t i = 0, count = count_; i < count; ++i) place |= lines[i] == line ? i + 1 : 0;
+  return place;
+}
+
+inline uint32_t StoreQueue::add(const TouchedLines& t, uint32_t k) {
   uint32_t sectors;
-  if (known < count) {
-    Line& l = waiting_[known];
+  if (const uint32_t place = place_of(t.line[k])) {
+    Line& l = waiting_[place - 1];
     const bool was_complete = complete(l);
     sectors = uint32_t(__builtin_popcount(t.sectors[k] & ~l.sectors));
     l.sectors |= t.sectors[k];
@@ -27,14 +32,23 @@ uint32_t StoreQueue::add(const TouchedLines& t, uint32_t k) {
     if (was_complete && !complete(l)) ++sectors;
   } else {
     sectors = t.stored(k);
+    const uint32_t places = uint32_t(lines_.size());
+    if (count_ < places)
+      ++count_;
+    else
+      --alike_[lines_[next_] % kAlike];
+    ++alike_[t.line[k] % kAlike];
     lines_[next_] = t.line[k];
     waiting_[next_] = {t.sectors[k], {t.bytes[k][0], t.bytes[k][1], t.bytes[k][2], t.bytes[k][3]}};
-    next_ = next_ + 1 < waiting_.size() ? next_ + 1 : 0;
-    count_ = std::min(count_ + 1, uint32_t(waiting_.size()));
+    next_ = next_ + 1 < places ? next_ + 1 : 0;
   }
   const uint32_t less = std::min(unsent_, sectors > 1 ? sectors - 1 : 0);
   unsent_ -= less;
   return sectors - less;
+}
+
+void StoreQueue::add(const TouchedLines& t, uint32_t (&sectors)[32]) {
+  for (uint32_t k = 0; k < t.count; ++k) sectors[k] = add(t, k);
 }
 
 }  // namespace tinygpu
