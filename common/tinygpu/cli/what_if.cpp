@@ -9,11 +9,13 @@
 
 #include "common/tinygpu/base/readable_name.h"
 #include "common/tinygpu/cli/counted_runs.h"
+#include "common/tinygpu/observe/report/html.h"
 #include "common/tinygpu/timing/free_work.h"
 
 namespace tinygpu::cli {
 namespace {
 
+using observe::thousands;
 using Json = nlohmann::ordered_json;
 
 /// The page shows no more kernels, and an environment variable has its limits.
@@ -33,12 +35,6 @@ std::vector<FreeVariant> free_variants() {
   }
   out.push_back(std::move(all));
   return out;
-}
-
-std::string thousands(uint64_t n) {
-  std::string text = std::to_string(n);
-  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
-  return text;
 }
 
 std::string change(uint64_t cycles, uint64_t base) {

@@ -670,6 +670,56 @@ std::string Debugger::choose(const Words& words) {
   return text_of_frames(answer, sources_);
 }
 
+std::string Debugger::repeated(std::string text, const std::string& line) {
+  last_ = line;
+  return text;
+}
+
+std::string Debugger::perform(const std::string& name, Words& words, const std::string& line) {
+  if (name == "run" || name == "continue") return resume(stops());
+  if (name == "step" || name == "next" || name == "stepi") {
+    Json wanted = stops();
+    wanted["step"] = step_of(name != "stepi", name == "next");
+    return repeated(resume(wanted), line);
+  }
+  if (name == "back" || name == "backi")
+    return repeated(resume_back({{"step", step_of(name == "back", false)}}, "this warp begins here"), line);
+  if (name == "reverse")
+    return resume_back(stops(), breakpoints_.empty() && watches_.empty() ? "there is no breakpoint"
+                                                                         : "no breakpoint was met before this moment");
+  if (name == "goto") return arrived(session_.go_to(number_of(word(words, 1, "a position"), "position")));
+  if (name == "until") return until(words, false);
+  if (name == "back-until") return until(words, true);
+  if (name == "break") return add_breakpoint(words, line);
+  if (name == "watch") return add_watch(words);
+  if (name == "delete") {
+    const uint64_t id = number_of(word(words, 1, "a number"), "number");
+    const auto is = [&](const Json& b) { return b["id"] == id; };
+    if (!std::erase_if(breakpoints_, is) && !std::erase_if(watches_, is))
+      refuse(fmt::format("there is no breakpoint {}", id));
+    return fmt::format("deleted {}\n", id);
+  }
+  if (name == "where") return text_of_frames(ask({{"view", "where"}}), sources_);
+  if (name == "list") {
+    const Json place = ask({{"view", "where"}})["focus"].value("place", Json::object());
+    return place.value("line", 0) ? around(sources_, place["file"], place["line"], 6) : text_of_place(place, sources_);
+  }
+  if (name == "print") return print(words, false);
+  if (name == "lanes") return print(words, true);
+  if (name == "locals") return locals();
+  if (name == "frame") return choose_frame(words);
+  if (name == "registers") {
+    const std::string format = take_format(words);
+    return text_of_registers(ask({{"view", "registers"}, {"call", call()}}), lane_, format);
+  }
+  if (name == "show") return show(words);
+  if (name == "why") return text_of_waits(ask({{"view", "why"}}), sources_);
+  if (name == "warp" || name == "cta" || name == "lane") return choose(words);
+  if (name == "diagnoses") return list_diagnoses();
+  if (name == "diagnosis") return go_to_diagnosis(words);
+  return help();
+}
+
 Debugger::Answer Debugger::run(const std::string& given) {
   std::string line = given;
   Words words = split(line);
@@ -693,67 +743,8 @@ Debugger::Answer Debugger::run(const std::string& given) {
   const uint64_t before = session_.position();
   const bool was_alive = session_.alive();
   try {
-    if (name == "run" || name == "continue")
-      out.text = resume(stops());
-    else if (name == "step" || name == "next" || name == "stepi") {
-      Json wanted = stops();
-      wanted["step"] = step_of(name != "stepi", name == "next");
-      out.text = resume(wanted);
-      last_ = line;
-    } else if (name == "back" || name == "backi") {
-      out.text = resume_back({{"step", step_of(name == "back", false)}}, "this warp begins here");
-      last_ = line;
-    } else if (name == "reverse")
-      out.text =
-          resume_back(stops(), breakpoints_.empty() && watches_.empty() ? "there is no breakpoint"
-                                                                        : "no breakpoint was met before this moment");
-    else if (name == "goto")
-      out.text = arrived(session_.go_to(number_of(word(words, 1, "a position"), "position")));
-    else if (name == "until")
-      out.text = until(words, false);
-    else if (name == "back-until")
-      out.text = until(words, true);
-    else if (name == "break")
-      out.text = add_breakpoint(words, line);
-    else if (name == "watch")
-      out.text = add_watch(words);
-    else if (name == "delete") {
-      const uint64_t id = number_of(word(words, 1, "a number"), "number");
-      const auto is = [&](const Json& b) { return b["id"] == id; };
-      if (!std::erase_if(breakpoints_, is) && !std::erase_if(watches_, is))
-        refuse(fmt::format("there is no breakpoint {}", id));
-      out.text = fmt::format("deleted {}\n", id);
-    } else if (name == "where")
-      out.text = text_of_frames(ask({{"view", "where"}}), sources_);
-    else if (name == "list") {
-      const Json place = ask({{"view", "where"}})["focus"].value("place", Json::object());
-      out.text =
-          place.value("line", 0) ? around(sources_, place["file"], place["line"], 6) : text_of_place(place, sources_);
-    } else if (name == "print")
-      out.text = print(words, false);
-    else if (name == "lanes")
-      out.text = print(words, true);
-    else if (name == "locals")
-      out.text = locals();
-    else if (name == "frame")
-      out.text = choose_frame(words);
-    else if (name == "registers") {
-      const std::string format = take_format(words);
-      out.text = text_of_registers(ask({{"view", "registers"}, {"call", call()}}), lane_, format);
-    } else if (name == "show")
-      out.text = show(words);
-    else if (name == "why")
-      out.text = text_of_waits(ask({{"view", "why"}}), sources_);
-    else if (name == "warp" || name == "cta" || name == "lane")
-      out.text = choose(words);
-    else if (name == "diagnoses")
-      out.text = list_diagnoses();
-    else if (name == "diagnosis")
-      out.text = go_to_diagnosis(words);
-    else if (name == "help")
-      out.text = help();
-    else
-      out.quit = true;
+    out.quit = name == "quit";
+    if (!out.quit) out.text = perform(name, words, line);
   } catch (const std::exception& e) {
     out.text = std::string(e.what()) + "\n";
     out.error = true;

@@ -59,6 +59,9 @@ class Debugger {
 
  private:
   using Words = std::vector<std::string>;
+  std::string perform(const std::string& name, Words& words, const std::string& line);
+  /// `text`, of a line that an empty one repeats.
+  std::string repeated(std::string text, const std::string& line);
   std::string resume_back(const Json& stops, const char* none);
   std::string add_breakpoint(const Words& words, const std::string& line);
   std::string add_watch(const Words& words);

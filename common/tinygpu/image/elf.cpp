@@ -30,6 +30,17 @@ std::string_view string_at(Bytes table, uint64_t offset) {
   return {s, strnlen(s, table.size() - offset)};
 }
 
+/// f(name, symbol) for those of .symtab, of which a file has one.
+template <class F>
+void each_symbol(const std::vector<Elf::Section>& sections, const F& f) {
+  const auto table = std::ranges::find_if(
+      sections, [&](const Elf::Section& s) { return s.type == SHT_SYMTAB && s.link < sections.size(); });
+  if (table == sections.end()) return;
+  Elf64_Sym symbol;
+  for (uint64_t at = 0; read_at(table->bytes, at, symbol); at += sizeof symbol)
+    f(string_at(sections[table->link].bytes, symbol.st_name), symbol);
+}
+
 bool header(Bytes file, Elf64_Ehdr& h) {
   return is_elf(file) && read_at(file, 0, h) && h.e_ident[EI_CLASS] == ELFCLASS64 && h.e_ident[EI_DATA] == ELFDATA2LSB;
 }
@@ -72,27 +83,16 @@ const Elf::Section* Elf::section(std::string_view name) const {
 
 std::vector<std::string_view> Elf::symbol_names() const {
   std::vector<std::string_view> out;
-  for (const Section& s : sections_) {
-    if (s.type != SHT_SYMTAB || s.link >= sections_.size()) continue;
-    const Bytes strings = sections_[s.link].bytes;
-    Elf64_Sym symbol;
-    for (uint64_t at = 0; read_at(s.bytes, at, symbol); at += sizeof symbol)
-      out.push_back(string_at(strings, symbol.st_name));
-    break;
-  }
+  each_symbol(sections_, [&](std::string_view name, const Elf64_Sym&) { out.push_back(name); });
   return out;
 }
 
 std::vector<Elf::Function> Elf::functions() const {
   std::vector<Function> out;
-  for (const Section& s : sections_) {
-    if (s.type != SHT_SYMTAB || s.link >= sections_.size()) continue;
-    const Bytes strings = sections_[s.link].bytes;
-    Elf64_Sym symbol;
-    for (uint64_t at = 0; read_at(s.bytes, at, symbol); at += sizeof symbol)
-      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF)
-        out.push_back({string_at(strings, symbol.st_name), symbol.st_value, symbol.st_size});
-  }
+  each_symbol(sections_, [&](std::string_view name, const Elf64_Sym& symbol) {
+    if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF)
+      out.push_back({name, symbol.st_value, symbol.st_size});
+  });
   return out;
 }
 
