@@ -92,18 +92,18 @@ class Build:
         self.common = [self.root / "test_unit.cpp", self.root / "common/filter_architecture.cpp", self.gtest / "src/gtest-all.cc"]
 
     def units(self, files):
-        """(size, command, object) of what is not compiled yet, the longest first; how many parts each file has."""
+        """(order, command, object) of what is not compiled yet, those for sm_90 first and then the short ones; how many parts each file has."""
         out, count = [], {}
         for source in self.common:
-            out.append((1e9, [*self.command, str(source)], self.objects / f"{source.stem}.o"))
+            out.append(((), [*self.command, str(source)], self.objects / f"{source.stem}.o"))
         for path in files:
             text = (self.root / path).read_text()
             for number, part in enumerate(parts(text)):
                 source = self.objects / f"{program_of(path).name}.{number}.cu"
                 source.write_text(part)
                 count[path] = number + 1
-                out.append((len(part), [*self.command, "-gencode", TARGETS[machine_of(path)], f"-I{(self.root / path).parent}", str(source)], source.with_suffix(".o")))
-        return sorted((unit for unit in out if not unit[2].exists()), key=lambda unit: -unit[0]), count
+                out.append(((machine_of(path) != "h200", len(part)), [*self.command, "-gencode", TARGETS[machine_of(path)], f"-I{(self.root / path).parent}", str(source)], source.with_suffix(".o")))
+        return sorted((unit for unit in out if not unit[2].exists()), key=lambda unit: unit[0]), count
 
     def link(self, path, count):
         """Makes the file's program of the parts that are there, and says which."""

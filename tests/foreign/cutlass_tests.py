@@ -134,12 +134,16 @@ def load(path, chip):
     return json.loads(file.read_text()) if file.exists() else None
 
 
-def built(words):
-    """(path, its parts.json) of each program that lies there."""
+def sampled(words):
+    """(path, its parts.json) of each file that cutlass_build.py was asked for; of some nothing may be built."""
     for file in sorted(build.folder().glob("*.parts.json")):
         said = json.loads(file.read_text())
-        if said["built"] and (not words or any(word in said["file"] for word in words)):
+        if not words or any(word in said["file"] for word in words):
             yield said["file"], said
+
+
+def built(words):
+    return ((path, parts) for path, parts in sampled(words) if parts["built"])
 
 
 class Run:
@@ -155,7 +159,7 @@ class Run:
     def begin(self, path, parts):
         """The file's record; the pieces of it that a process runs."""
         record = (load(path, self.options.chip) if self.options.go_on else None) or {"file": path, "said": {}}
-        record |= {"built": parts["built"], "parts": parts["parts"], "cases": self.machine(path).cases(build.program_of(path))}
+        record |= {"cases": self.machine(path).cases(build.program_of(path))}
         self.records[path] = record
         left = [name for name in record["cases"] if name not in record["said"]]
         return [(path, left[first : first + IN_FLIGHT]) for first in range(0, len(left), IN_FLIGHT)]
@@ -181,15 +185,16 @@ class Run:
 
 def keep():
     said = kept.load(SAID)
-    for path, _ in built([]):
+    for path, parts in sampled([]):
+        file = said.setdefault(path, {"parts": parts["parts"], "built": 0})
+        file["built"] = max(file["built"], parts["built"])
         for chip in (False, True):
             record = load(path, chip)
             if record is None:
                 continue
             count = collections.Counter(line["verdict"] for line in record["said"].values())
-            file = said.setdefault(path, {})
             file["chip" if chip else "tinygpu"] = {
-                "parts": record["parts"], "built": record["built"], "cases": len(record["cases"]), **{v: count[v] for v in (*VERDICTS, "skipped") if count[v]},
+                "cases": len(record["cases"]), **{v: count[v] for v in (*VERDICTS, "skipped") if count[v]},
                 "others": {name: [line["verdict"], line["why"]] for name, line in record["said"].items() if line["verdict"] in ("wrong", "refused")},
                 "told": dict(collections.Counter(code for line in record["said"].values() if line["verdict"] == "right" for code in line["codes"]))}
     kept.save(SAID, dict(sorted(said.items())))
@@ -200,6 +205,9 @@ def table():
     lines = ["| file of test/unit | machine | cases | " + " | ".join(VERDICTS) + " | not run | right on an H200 | told beside |", "|---|---|" + "---|" * (len(VERDICTS) + 4)]
     sums, others = collections.Counter(), []
     for path, file in said.items():
+        if not file["built"]:
+            lines.append(f"| {path.removesuffix('.cu')} | {build.machine_of(path)} | not compiled |" + " |" * (len(VERDICTS) + 3))
+            continue
         n = collections.Counter({key: value for key, value in file.get("tinygpu", {}).items() if isinstance(value, int)})
         left = n["cases"] - sum(n[v] for v in (*VERDICTS, "skipped"))
         sums.update(n)
@@ -207,13 +215,13 @@ def table():
         chip = file.get("chip")
         if chip:
             sums.update({f"chip {key}": value for key, value in chip.items() if isinstance(value, int)})
-        whole = "" if n["built"] == n["parts"] else f" ({n['built']} of {n['parts']} parts built)"
+        whole = "" if file["built"] == file["parts"] else f" ({file['built']} of {file['parts']} parts are compiled)"
         told = ", ".join(f"`{code}`" for code in sorted(file.get("tinygpu", {}).get("told", {})))
         lines.append(f"| {path.removesuffix('.cu')} | {build.machine_of(path)} | {n['cases']}{whole} | " + " | ".join(str(n[v]) for v in VERDICTS) +
                      f" | {left} | {chip.get('right', 0) if chip else '–'} | {told} |")
         others += [f"* {path.rpartition('/')[2].removesuffix('.cu')}, `{name}`: {what}: {why}" for name, (what, why) in file.get("tinygpu", {}).get("others", {}).items()]
     answered = sums["right"] + sums["wrong"] + sums["refused"]
-    lines += ["", f"{len(said)} files, {sums['cases']:,} cases: " + ", ".join(f"{sums[v]:,} {v}" for v in VERDICTS) + f", {sums['left']:,} not run. Of {answered:,} that "
+    lines += ["", f"{len(said)} files, of which {sum(file['built'] > 0 for file in said.values())} are compiled. {sums['cases']:,} cases: " + ", ".join(f"{sums[v]:,} {v}" for v in VERDICTS) + f", {sums['left']:,} not run. Of {answered:,} that "
               f"ended {sums['right'] / max(answered, 1):.1%} are right. On an H200 {sums['chip right']:,} of {sums['chip cases']:,} are right."]
     return lines + ([""] + others if others else [])
 

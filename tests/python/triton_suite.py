@@ -269,26 +269,29 @@ def keep():
             for file in total:
                 lines = [line for line in record["said"] if file_of(line["id"]) == file]
                 broken = [line for line in lines if line["outcome"] in ("failed", "crashed")]
-                codes = [listed(machine, line["id"], line.get("codes", []))[0] for line in broken]
-                known, other = sum(code not in (None, OTHER) for code in codes), codes.count(OTHER)
+                found = [listed(machine, line["id"], line.get("codes", [])) for line in broken]
+                reasons = collections.Counter(reason for code, reason in found if code not in (None, OTHER))
+                known, other = sum(reasons.values()), sum(code == OTHER for code, _ in found)
                 count = collections.Counter(line["outcome"] for line in lines)
                 if lines:
                     said.setdefault(record["triton"], {}).setdefault(file, {})[machine] = {"tests": total[file], "taken": len(lines), "passed": count["passed"], "skipped": count["skipped"] + other,
-                                                          "slow": count["slow"], "known": known, "unknown": len(broken) - known - other}
+                                                          "slow": count["slow"], "known": known, "unknown": len(broken) - known - other, "reasons": reasons}
     kept.save(SAID, said)
 
 
 def table():
     lines = ["| Triton | file | machine | taken, of tests in both orders | passed | skipped | slow | failed, each with its reason | failed else |", "|---|---|---|---|---|---|---|---|---|"]
-    sums = collections.Counter()
+    sums, reasons = collections.Counter(), collections.Counter()
     for version, files in sorted(kept.load(SAID).items(), reverse=True):
         for file in [file for area in AREAS.values() for file in area if file in files]:
             for machine, n in files[file].items():
-                sums.update(n)
+                reasons.update(n["reasons"])
+                sums.update({key: value for key, value in n.items() if key != "reasons"})
                 lines.append(f"| {version} | {file} | {machine} | {n['taken']} of {n['tests']} | {n['passed']} | {n['skipped']} | {n['slow']} | {n['known']} | {n['unknown']} |")
     ran = sums["passed"] + sums["known"] + sums["unknown"]
     return lines + ["", f"{sums['taken']:,} of {sums['tests']:,} tests. Of {ran:,} that ran to their end {sums['passed']:,} pass ({sums['passed'] / max(ran, 1):.1%}), "
-                    f"{sums['known']} fail with a reason and {sums['unknown']} without."]
+                    f"{sums['known']} fail with a reason and {sums['unknown']} without.", *([""] if reasons else []),
+                    *(f"* {count} fail: {reason}." for reason, count in reasons.most_common())]
 
 
 def main():

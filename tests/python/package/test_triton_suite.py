@@ -109,7 +109,7 @@ def test_continue(environment, expected, monkeypatch):
     assert said[:2] == first and len(said) == len(set(said)) == 7
     triton_suite.keep()
     assert triton_suite.kept.load(triton_suite.SAID) == {"0": {
-        "unit/test_some.py": {"b200": {"tests": 7, "taken": 7, "passed": 3, "skipped": 1, "slow": 1, "known": 0, "unknown": 2}}}}
+        "unit/test_some.py": {"b200": {"tests": 7, "taken": 7, "passed": 3, "skipped": 1, "slow": 1, "known": 0, "unknown": 2, "reasons": {}}}}}
     assert "| 0 | unit/test_some.py | b200 | 7 of 7 | 3 | 1 | 1 | 0 | 2 |" in triton_suite.table()
     assert "7 of 7 tests. Of 5 that ran to their end 3 pass (60.0%), 0 fail with a reason and 2 without." in triton_suite.table()[-1]
 
@@ -122,7 +122,19 @@ def test_a_test_for_another_triton_counts_as_skipped(environment, expected, monk
     assert triton_suite.run_area(environment, "b200", "some", argparse.Namespace(**given)) == 1, "test_dies"
     triton_suite.keep()
     assert triton_suite.kept.load(triton_suite.SAID)["0"]["unit/test_some.py"]["b200"] == {
-        "tests": 7, "taken": 7, "passed": 3, "skipped": 2, "slow": 1, "known": 0, "unknown": 1}
+        "tests": 7, "taken": 7, "passed": 3, "skipped": 2, "slow": 1, "known": 0, "unknown": 1, "reasons": {}}
+
+
+def test_the_table_counts_reasons(environment, expected, monkeypatch):
+    expected.write_text("b200 timed - unit/test_some.py::test_wrong[* -- one is not two\nb200 timed - unit/test_some.py::test_dies[* -- it dies\n")
+    monkeypatch.setattr(triton_suite, "AREAS", {"some": ["unit/test_some.py"]})
+    monkeypatch.setattr(triton_suite, "SAID", triton_suite.RESULTS / "said.json")
+    given = {"share": 1, "seed": 1, "most": 0, "seconds": 3, "limit": 60, "go_on": False}
+    assert triton_suite.run_area(environment, "b200", "some", argparse.Namespace(**given)) == 0
+    triton_suite.keep()
+    *_, sums, empty, one, two = triton_suite.table()
+    assert "3 pass (60.0%), 2 fail with a reason and 0 without." in sums and not empty
+    assert {one, two} == {"* 1 fail: one is not two.", "* 1 fail: it dies."}
 
 
 def test_reasons(expected):
