@@ -14,11 +14,12 @@ the first install() or gpu() makes the machine.
 """
 
 from gen5._array import Array, array, empty, empty_like, full, zeros, zeros_like
+from gen5._cutlass_heuristics import cutlass_heuristics
 from gen5._debug import debug
 from gen5._session import Diagnosis, DiagnosisError, DiagnosisWarning, Run, gpu, install
 from gen5._prune import prune_configs
 from gen5.predict import Prediction, predict
 from gen5.search import Candidate, Pruned, Search, search, search_attention
 
-__all__ = ["Array", "Candidate", "Diagnosis", "DiagnosisError", "DiagnosisWarning", "Prediction", "Pruned", "Run", "Search", "array", "debug", "empty", "empty_like",
+__all__ = ["Array", "Candidate", "Diagnosis", "DiagnosisError", "DiagnosisWarning", "Prediction", "Pruned", "Run", "Search", "array", "cutlass_heuristics", "debug", "empty", "empty_like",
            "full", "gpu", "install", "predict", "prune_configs", "search", "search_attention", "zeros", "zeros_like"]

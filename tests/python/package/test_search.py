@@ -2,11 +2,14 @@
 
 import concurrent.futures
 import dataclasses
+import enum
 import json
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
+import types
 
 import pytest
 
@@ -109,3 +112,59 @@ def test_any_workers_and_what_is_kept(tmp_path):
 def test_records_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         gen5.Pruned("rule", 1, "").points = 2
+
+
+class Choice(enum.Enum):
+    """Enumerators of cutlass_library, as far as they are asked for."""
+
+    bf16, f16, e4m3, f32, s8, RowMajor, ColumnMajor = range(7)
+
+
+@pytest.fixture
+def cutlass_library(monkeypatch):
+    class MatmulHeuristics:
+        def __init__(self, gpu=None):
+            raise AssertionError("nvMatmulHeuristics is not asked")
+
+    for name, what in (("cutlass_library", {}), ("cutlass_library.library", {"DataType": Choice, "LayoutType": Choice}),
+                       ("cutlass_library.heuristics_provider", {"MatmulHeuristics": MatmulHeuristics})):
+        module = types.ModuleType(name)
+        vars(module).update(what)
+        monkeypatch.setitem(sys.modules, name, module)
+    return MatmulHeuristics
+
+
+TNT = (Choice.RowMajor, Choice.ColumnMajor, Choice.RowMajor)
+BF16 = (Choice.bf16, Choice.bf16, Choice.f32, Choice.bf16, Choice.bf16)
+
+
+def test_cutlass_asks_the_search(cutlass_library, tmp_path):
+    provider = gen5.cutlass_heuristics("h200", cache=tmp_path)
+    assert isinstance(provider, cutlass_library)
+    configs = provider.get_configs(1024, 1024, 16384, 1, BF16, TNT, 8, 8, count=4)
+    best = gen5.search(1024, 1024, 16384, machine="h200", measure=0, cache=tmp_path).best[0]
+    first = configs[0]
+    assert f'{first["cta_tile_m"]}x{first["cta_tile_n"]}' == best.parameters["tile"] and f'{first["cluster_m"]}x{first["cluster_n"]}' == best.parameters["cluster"]
+    assert first["estimated_runtime"] == pytest.approx(best.us * 1e-6) and best.parameters["split"] == f'{first["split_k_slices"]}meet'
+    assert first["cta_tile_k"] * 2 == int(best.parameters["block"]) and first["instr_tile_m"] == 64 and first["dtype_a"] == Choice.bf16
+    assert len({str(sorted((k, v) for k, v in c.items() if k != "estimated_runtime" and not isinstance(v, Choice))) for c in configs}) == 4
+    provider.set_cta_div_n(192)
+    assert all(c["cta_tile_n"] == 192 for c in provider.get_configs(4096, 4096, 4096, 1, BF16, TNT, 8, 8, count=2))
+    pairs = gen5.cutlass_heuristics("b200", cache=tmp_path).get_configs(4096, 4096, 4096, 1, BF16, TNT, 8, 8)
+    assert pairs[0]["cluster_m"] == 2 and pairs[0]["instr_tile_m"] == 2 * min(pairs[0]["cta_tile_m"], 128)
+
+
+def test_what_cutlass_may_not_ask(cutlass_library):
+    ask = gen5.cutlass_heuristics("h200").get_configs
+    with pytest.raises(ValueError, match="a batch of 2: gen5 search has single products"):
+        ask(64, 64, 64, 2, BF16, TNT, 8, 8)
+    with pytest.raises(ValueError, match="layout 'tnt'"):
+        ask(64, 64, 64, 1, BF16, (Choice.ColumnMajor, *TNT[1:]), 8, 8)
+    with pytest.raises(ValueError, match="gen5 search has bf16, f16 and e4m3"):
+        ask(64, 64, 64, 1, (Choice.s8, Choice.s8, Choice.f32, Choice.bf16, Choice.bf16), TNT, 8, 8)
+
+
+def test_without_cutlass(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cutlass_library.heuristics_provider", None)
+    with pytest.raises(ImportError, match="pip install nvidia-cutlass"):
+        gen5.cutlass_heuristics()
