@@ -232,6 +232,27 @@ TEST_F(Streams, TheHostMayLetGoWhatHasBeenSubmitted) {
   OK(cudaFreeHost(mapped));
 }
 
+// NVIDIA's UnifiedMemoryPerf holds a stream up so, and prefetches behind that.
+TEST_F(Streams, AdviceWaitsForNoKernel) {
+  unsigned *mapped, *managed;
+  OK(cudaHostAlloc(reinterpret_cast<void**>(&mapped), 4096, cudaHostAllocMapped));
+  OK(cudaMallocManaged(reinterpret_cast<void**>(&managed), 4096));
+  *mapped = *managed = 0;
+  launch_wait(mapped, s_[0]);
+  const cudaMemLocation device{cudaMemLocationTypeDevice, 0}, host{cudaMemLocationTypeHost, 0};
+  OK(cudaMemPrefetchAsync(managed, 4096, device, 0, s_[0]));
+  OK(cudaMemAdvise(managed, 4096, cudaMemAdviseSetPreferredLocation, device));
+  OK(cudaStreamAttachMemAsync(s_[0], managed, 0, cudaMemAttachGlobal));
+  launch_set(managed, 7, 1000, s_[0]);
+  OK(cudaMemPrefetchAsync(managed, 4096, host, 0, s_[0]));
+  *const_cast<volatile unsigned*>(mapped) = 1;
+  OK(cudaStreamSynchronize(s_[0]));
+  EXPECT_EQ(*managed, 7u);
+  EXPECT_EQ(cudaMemPrefetchAsync(&host, 4, host, 0, s_[0]), cudaErrorInvalidValue);
+  OK(cudaFreeHost(mapped));
+  OK(cudaFree(managed));
+}
+
 TEST_F(Streams, CopiesAndFillsComeInTheirStreamsOrder) {
   unsigned* pinned;
   OK(cudaMallocHost(reinterpret_cast<void**>(&pinned), 4096));

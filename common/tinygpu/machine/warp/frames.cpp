@@ -67,6 +67,19 @@ uint32_t Frames::shared_offset(const ptx::Variable& v) const {
   return it->second;
 }
 
+namespace {
+
+/// A loop that compilers turn into vectors, for the widths that registers have most.
+template <class T>
+void write_all(uint8_t* slot, const uint64_t* lanes) {
+  for (size_t i = 0; i < 32; ++i) {
+    const T value = T(lanes[i]);
+    std::memcpy(slot + i * sizeof value, &value, sizeof value);
+  }
+}
+
+}  // namespace
+
 void Frames::write_constants(const Function& f, uint32_t base, uint32_t local_base, uint32_t mask) {
   uint64_t lanes[32];
   for (const FrameConstant& c : f.constants) {
@@ -86,6 +99,14 @@ void Frames::write_constants(const Function& f, uint32_t base, uint32_t local_ba
       for (int i = 0; i < 32; ++i) m |= uint32_t(lanes[i] & 1) << i;
       uint32_t& p = *reinterpret_cast<uint32_t*>(slot);
       p = (p & ~mask) | (m & mask);
+      continue;
+    }
+    if (mask == ~0u && c.width == 4) {
+      write_all<uint32_t>(slot, lanes);
+      continue;
+    }
+    if (mask == ~0u && c.width == 8) {
+      write_all<uint64_t>(slot, lanes);
       continue;
     }
     for (int i = 0; i < 32; ++i) {
