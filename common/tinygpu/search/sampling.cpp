@@ -93,6 +93,9 @@ Sampling sample_attention(const MachineSpec& spec, const Problem& problem, const
 constexpr double kLittleProduct = 6000;
 /// Of a row of A, in the shallower of two products, and so many times as many in the deeper one.
 constexpr uint32_t kShallowBytes = 1024, kDeeper = 3;
+/// A wave that reads so many times what L2 keeps loses it. What L2 keeps is counted with two copies of each line, and
+/// not every line has two.
+constexpr double kSpills = 1.1;
 /// So few are all run.
 constexpr uint32_t kFewWaves = 3;
 
@@ -111,7 +114,7 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
     out.why = "the whole is little work";
   else if (all < 5 * shallow)
     out.why = fmt::format("a tile has {} blocks, and it takes {}", all, 5 * shallow);
-  else if (waves > 1 && model.wave_bytes(p) > model.kept_bytes())
+  else if (waves > 1 && model.wave_bytes(p) > kSpills * model.kept_bytes())
     out.why = fmt::format(
         "a wave reads {:.0f} MB, and L2 keeps {:.0f} from one to the next; of a shallow product it keeps all",
         model.wave_bytes(p) / 1e6, model.kept_bytes() / 1e6);
