@@ -1,6 +1,8 @@
 #include "common/tinygpu/isa/mma_pieces.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <span>
@@ -67,10 +69,16 @@ uint64_t float_piece(const MmaDetails& details, MmaRegisters& r) {
 
 float half_value(uint32_t bits) { return value(f16(uint16_t(bits))); }
 uint32_t half_bits(float f) { return bits_of(nearest<f16>(f)); }
-uint32_t add_halves(uint32_t sum, uint32_t c) { return half_bits(half_value(sum) + half_value(c)); }
 
-/// e4m3 and e5m2: not the tensor core's own fp8 but f16 sums (numerics/fused_sum.h). With f16 accumulators one addition
-/// of C follows, rounded to nearest even to f16 (all words of an H200's, notes/evidence.md).
+/// An fp8 value as an f16 word: exact for every finite value.
+uint32_t widen_to_f16(numerics::Format f, uint32_t bits) {
+  using Class = numerics::Unpacked::Class;
+  const numerics::Unpacked u = numerics::unpack(f, bits);
+  if (u.kind == Class::nan) return numerics::kNanF16;
+  if (u.kind == Class::infinite) return u.negative ? 0xfc00 : 0x7c00;
+  return numerics::round_f16_nearest(u.negative, u.significand, u.exponent - numerics::info(f).fraction_bits);
+}
+
 template <bool half_result>
 uint64_t fp8_piece(const MmaDetails& details, MmaRegisters& r) {
   const PieceLayout& l = details.layout;
@@ -78,9 +86,7 @@ uint64_t fp8_piece(const MmaDetails& details, MmaRegisters& r) {
   gather_a<uint32_t>(r, l, 8, a);
   gather_b<uint32_t>(r, l, 8, b);
   const auto sum = [&](uint32_t row, uint32_t column, uint32_t c) {
-    const std::span<const uint32_t> x(a[row], l.k), y(b[column], l.k);
-    return half_result ? add_halves(numerics::fp8_mma_sync_f16(details.a, details.b, x, y), c)
-                       : numerics::fp8_mma_sync(details.a, details.b, x, y, c);
+    return fp8_sum(half_result, details.a, details.b, {a[row], l.k}, {b[column], l.k}, c);
   };
   if constexpr (half_result)
     each_result_pair(r, l, sum);
@@ -245,6 +251,25 @@ std::optional<MatrixShape> matrix_shape(const ptx::Instruction& i) {
       return MatrixShape{uint16_t(rows), uint16_t(columns), uint16_t(k)};
   }
   return {};
+}
+
+uint32_t fp8_sum(bool half_result, numerics::Format a_format, numerics::Format b_format, std::span<const uint32_t> a,
+                 std::span<const uint32_t> b, uint32_t c) {
+  numerics::Addend chained{true, 0, 0};
+  for (size_t half = 0; half < 4; half += 2) {
+    std::array<uint32_t, kMostK> x, y;
+    size_t n = 0;
+    for (size_t k = 0; k < a.size(); ++k)
+      if (k % 4 / 2 * 2 == half) {
+        x[n] = widen_to_f16(a_format, a[k]);
+        y[n++] = widen_to_f16(b_format, b[k]);
+      }
+    chained.bits = numerics::fused_sum(half_result ? numerics::kSumF16 : numerics::kSumF32, numerics::Format::f16,
+                                       numerics::Format::f16, {x.data(), n}, {y.data(), n}, chained);
+  }
+  if (half_result) return half_bits(half_value(chained.bits) + half_value(c));
+  const float sum = std::bit_cast<float>(chained.bits) + std::bit_cast<float>(c);
+  return sum != sum ? numerics::kNanF32 : std::bit_cast<uint32_t>(sum);
 }
 
 bool choose_piece(const ptx::Instruction& i, const std::vector<std::string_view>& types, MmaDetails& details) {

@@ -4,6 +4,7 @@
 // of fused multiply-adds (f64).
 #pragma once
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -106,6 +107,12 @@ void each_result_pair(MmaRegisters& r, const PieceLayout& l, F&& f) {
 inline int64_t integer_element(uint32_t v, uint32_t bits, bool is_signed) {
   return is_signed ? int64_t(int32_t(v << (32 - bits)) >> (32 - bits)) : int64_t(v);
 }
+/// A sum of fp8 elements and C: an f32 word, or an f16 word if `half_result`. mma.sync.m16n8k32 on sm_90 and sm_100 is
+/// not the tensor core's own fp8: ptxas 13.0 makes of it two chained f16 sums from zero, over the elements with k % 4 <
+/// 2 and then over the others, and one addition of C rounded to nearest even (all words of an H200's,
+/// notes/evidence.md).
+uint32_t fp8_sum(bool half_result, numerics::Format a_format, numerics::Format b_format, std::span<const uint32_t> a,
+                 std::span<const uint32_t> b, uint32_t c);
 /// An exact sum as the 32-bit result.
 inline uint32_t integer_result(int64_t sum, bool saturate) {
   if (saturate) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;

@@ -27,7 +27,7 @@ uint32_t sum_of(const SparseDetails& k, std::span<const uint32_t> a, std::span<c
   switch (k.sum) {
     case Sum::f32: return numerics::fused_sum(numerics::kSumF32, k.a, k.b, a, b, {true, c, 0});
     case Sum::f16: return numerics::fused_sum(numerics::kSumF16, k.a, k.b, a, b, {true, c, 0});
-    case Sum::fp8: return numerics::fp8_mma_sync(k.a, k.b, a, b, c);
+    case Sum::fp8: return fp8_sum(false, k.a, k.b, a, b, c);
     case Sum::integer: break;
   }
   int64_t sum = int32_t(c);

@@ -196,10 +196,6 @@ class FixedPoint {
     const Short from = vector < 2 ? low : high;
     return BitCast(kS32, vector % 2 == 0 ? InterleaveLower(kS16, from, from) : InterleaveUpper(kS16, from, from));
   }
-  template <bool kHalf>
-  [[gnu::always_inline]] static F old_value(const int32_t* d) {
-    return kHalf ? from_half(load(d)) : as_float(load(d));
-  }
   /// Of C, as an f32 word. A subnormal f16 has the exponent of the least normal one.
   template <bool kHalf>
   [[gnu::always_inline]] static I magnitude(const int32_t* d) {

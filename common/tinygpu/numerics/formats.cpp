@@ -15,34 +15,22 @@ constexpr FormatInfo kFormats[] = {
     {"u8", 8, 0, 0, 0, S::none},
 };
 
-using u128 = unsigned __int128;
-
-int highest_bit(u128 v) {
-  const uint64_t high = uint64_t(v >> 64);
-  return high ? 127 - __builtin_clzll(high) : 63 - __builtin_clzll(uint64_t(v));
-}
-
 enum class Rounding { toward_zero, nearest_even };
 
 /// Rounds to a float format with `fraction` stored bits, smallest normal exponent `emin` and largest exponent `emax`.
-uint32_t round_to(bool negative, u128 magnitude, int exponent, int fraction, int emin, int emax, int sign_bit,
+uint32_t round_to(bool negative, uint64_t magnitude, int exponent, int fraction, int emin, int emax, int sign_bit,
                   Rounding r) {
   if (magnitude == 0) return 0;
-  const int top = highest_bit(magnitude) + exponent;  // exponent of the leading bit
+  const int top = 63 - __builtin_clzll(magnitude) + exponent;  // exponent of the leading bit
   const int lsb = (top < emin ? emin : top) - fraction;
   const int drop = lsb - exponent;
-  u128 kept;
+  uint64_t kept = 0;
   if (drop <= 0) {
     kept = magnitude << -drop;
-  } else if (drop > 127) {
-    kept = 0;
-    if (r == Rounding::nearest_even && drop == 128 && magnitude > u128(1) << 127) kept = 1;
-  } else {
-    kept = magnitude >> drop;
-    if (r == Rounding::nearest_even) {
-      const u128 rest = magnitude & ((u128(1) << drop) - 1), half = u128(1) << (drop - 1);
-      if (rest > half || (rest == half && (kept & 1))) ++kept;
-    }
+  } else if (drop <= 64) {
+    const uint64_t half = uint64_t(1) << (drop - 1), rest = magnitude & (half + (half - 1));
+    kept = magnitude >> (drop - 1) >> 1;
+    if (r == Rounding::nearest_even && (rest > half || (rest == half && (kept & 1)))) ++kept;
   }
   if (kept == 0) return 0;
   int e = lsb + fraction;  // exponent field if the implicit bit is there
@@ -105,10 +93,10 @@ double to_double(Format f, uint32_t bits) {
   return sign * std::ldexp(double(u.significand), u.exponent - info(f).fraction_bits);
 }
 
-uint32_t round_f32_toward_zero(bool negative, u128 magnitude, int exponent) {
+uint32_t round_f32_toward_zero(bool negative, uint64_t magnitude, int exponent) {
   return round_to(negative, magnitude, exponent, 23, -126, 127, 31, Rounding::toward_zero);
 }
-uint16_t round_f16_nearest(bool negative, u128 magnitude, int exponent) {
+uint16_t round_f16_nearest(bool negative, uint64_t magnitude, int exponent) {
   return uint16_t(round_to(negative, magnitude, exponent, 10, -14, 15, 15, Rounding::nearest_even));
 }
 

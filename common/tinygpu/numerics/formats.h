@@ -38,8 +38,8 @@ double to_double(Format f, uint32_t bits);
 
 /// value = sum x 2^exponent, rounded to f32 toward zero, or to f16 to nearest even. Subnormal results
 /// are kept, overflow gives infinity in every mode (B200 words), a zero is +0.
-uint32_t round_f32_toward_zero(bool negative, unsigned __int128 magnitude, int exponent);
-uint16_t round_f16_nearest(bool negative, unsigned __int128 magnitude, int exponent);
+uint32_t round_f32_toward_zero(bool negative, uint64_t magnitude, int exponent);
+uint16_t round_f16_nearest(bool negative, uint64_t magnitude, int exponent);
 
 inline constexpr uint32_t kNanF32 = 0x7fffffff;  // what tensor cores return for every NaN
 inline constexpr uint16_t kNanF16 = 0x7fff;

@@ -9,8 +9,8 @@
 #pragma once
 #include <cstdint>
 
+#include "common/tinygpu/numerics/formats.h"
 #include "common/tinygpu/numerics/lanes.h"
-#include "common/tinygpu/numerics/product_exponents.h"
 
 namespace tinygpu::numerics::GEN5_MMA_LEVEL {
 
@@ -40,33 +40,81 @@ inline Unpacked fp4_scale(Format f, uint8_t bits) {
   return table.of[f == Format::ue4m3][bits];
 }
 
-/// An operand of a tile: its elements' exponents and its scale factors. "Row" is a column for B.
+/// An operand of a tile. "Row" is a column for B.
 struct Fp4Operand {
-  static constexpr int32_t kNone = -3000;
-  ElementExponents exponents;
-  alignas(64) int32_t scale[kFp4Groups][kPlane];  // raw exponents; kNone if the factor is zero
+  static constexpr int32_t kNone = -3000, kBad = 10000;
+  alignas(64) int8_t exponents[2 * kMaxTerms * kPlane];  // raw, as elements lie in planes; a zero's far below
+  alignas(64) double factor[kMaxScales][kPlane];         // scale factors, times the elements' unit
+  // Exponents: of the last place of a row's least factor, of its largest; kBad if a factor is a NaN. Factors of zeros
+  // don't count.
+  alignas(64) int32_t low[kPlane], high[kPlane];
+  alignas(64) int32_t scale[kFp4Groups][kPlane];  // of each group's factor, raw; kNone if it is zero
   alignas(64) float significand[kFp4Groups][kPlane];
-  alignas(64) int32_t nan[kPlane];  // not zero if the row has a factor that is a NaN
 
-  void unpack(const MmaTile& t, const void* planes, const uint8_t* scales, uint32_t rows) {
-    exponents.fill<E2m1>(static_cast<const uint8_t*>(planes), rows, t.terms);
-    for (uint32_t r = 0; r < rows; ++r) {
-      nan[r] = 0;
-      for (uint32_t g = 0; g < kFp4Groups; ++g) {
-        const Unpacked u = fp4_scale(t.scale_format, scales[g * t.scales / kFp4Groups * kPlane + r]);
-        nan[r] |= u.kind == Unpacked::Class::nan;
-        scale[g][r] = u.significand ? u.exponent : kNone;
-        significand[g][r] = float(u.significand);
+  Fp4Operand(const MmaTile& t, const void* planes, const uint8_t* scales, uint32_t rows) {
+    alignas(16) static constexpr int8_t kRaw[16] = {-64, 0, 0, 0, 1, 1, 2, 2, -64, 0, 0, 0, 1, 1, 2, 2};
+    look_up(kRaw, planes, t.terms * kPlane, exponents);
+    const uint32_t block = t.terms / t.scales, groups = kFp4Groups / t.scales;
+    const int32_t fraction = info(t.scale_format).fraction_bits;
+    for (uint32_t r = 0; r < rows; ++r) low[r] = -kNone, high[r] = kNone;
+    for (uint32_t j = 0; j < t.scales; ++j) {
+      alignas(64) uint8_t any[kPlane];
+      for (uint32_t r = 0; r < rows; r += 4 * kLanes) {
+        auto bits = Zero(kU8);
+        for (uint32_t k = j * block; k < (j + 1) * block; ++k)
+          bits = Or(bits, LoadU(kU8, static_cast<const uint8_t*>(planes) + k * kPlane + r));
+        Store(And(bits, Set(kU8, 7)), kU8, any + r);
+      }
+      for (uint32_t r = 0; r < rows; ++r) {
+        const Unpacked u = fp4_scale(t.scale_format, scales[j * kPlane + r]);
+        const int32_t last = kFp4Unit + u.exponent - fraction;
+        factor[j][r] = double(u.significand) * __builtin_bit_cast(double, uint64_t(1023 + last) << 52);
+        for (uint32_t g = j * groups; g < (j + 1) * groups; ++g) {
+          scale[g][r] = u.significand ? u.exponent : kNone;
+          significand[g][r] = float(u.significand);
+        }
+        if (u.kind == Unpacked::Class::nan) high[r] = kBad;
+        if (any[r] == 0 || u.significand == 0) continue;
+        if (last < low[r]) low[r] = last;
+        if (u.exponent > high[r]) high[r] = u.exponent;
       }
     }
+  }
+};
+
+/// The largest raw exponents of products without their scales, of each group, for the kBytes rows of a tile of which
+/// `row` is one by kFp4Step columns.
+struct Fp4Exponents {
+  static constexpr uint32_t kBytes = 4 * kLanes;
+  uint32_t first = 1, column = 0;  // of what they are; `first` of no tile is odd
+  alignas(64) int8_t of[kFp4Groups][kFp4Step][kBytes];
+
+  void look(const Fp4Operand& a, const Fp4Operand& b, uint32_t terms, uint32_t row, uint32_t n) {
+    if (first == row / kBytes * kBytes && column == n) return;
+    first = row / kBytes * kBytes, column = n;
+    for (uint32_t g = 0; g < kFp4Groups; ++g) {
+      Byte most[kFp4Step];
+      each<kFp4Step>([&](auto j) { most[j.value] = Set(kS8, -128); });
+      for (uint32_t k = g * terms / kFp4Groups; k < (g + 1) * terms / kFp4Groups; ++k) {
+        const Byte e = Load(kS8, a.exponents + k * kPlane + first);
+        const int8_t* scalars = b.exponents + k * kPlane + n;
+        each<kFp4Step>([&](auto j) { most[j.value] = Max(most[j.value], Add(e, Set(kS8, scalars[j.value]))); });
+      }
+      each<kFp4Step>([&](auto j) { Store(most[j.value], kS8, of[g][j.value]); });
+    }
+  }
+  /// Those of kLanes rows by column n + j.
+  I words(uint32_t group, uint32_t row, uint32_t j) const {
+    const hn::Rebind<int8_t, decltype(kS32)> bytes;
+    return PromoteTo(kS32, LoadU(bytes, of[group][j] + (row - first)));
   }
 };
 
 /// `parts`: the products' sums as integers, of groups of 4 for ue4m3 factors, else of groups of 16. Returns the words
 /// of kLanes rows of column n + j; `c`: the old words, or zero. `looked`: at them.
 template <bool kFine, class Parts>
-I fp4_words(const MmaTile& t, const Fp4Operand& a, const Fp4Operand& b, const ProductExponents& looked,
-            const Parts& parts, uint32_t row, uint32_t n, uint32_t j, I c) {
+I fp4_words(const MmaTile& t, const Fp4Operand& a, const Fp4Operand& b, const Fp4Exponents& looked, const Parts& parts,
+            uint32_t row, uint32_t n, uint32_t j, I c) {
   constexpr int32_t kNone = Fp4Operand::kNone, kBias = 127;
   const uint32_t column = n + j;
   const auto power = [](I field) { return as_float(shl<23>(field)); };  // 2^(field − kBias)
@@ -141,8 +189,8 @@ I fp4_words(const MmaTile& t, const Fp4Operand& a, const Fp4Operand& b, const Pr
   }
   const I infinity = set(0x7f800000);
   words = IfThenElse(Or(Eq(p, none), Eq(magnitude, infinity)), c, words);
-  const I nan = Or(load(a.nan + row), set(b.nan[column]));
-  return IfThenElse(Or(Gt(magnitude, infinity), Ne(nan, Zero(kS32))), set(int32_t(kNanF32)), words);
+  const M nan = Gt(Add(load(a.high + row), set(b.high[column])), set(Fp4Operand::kBad / 2));
+  return IfThenElse(Or(Gt(magnitude, infinity), nan), set(int32_t(kNanF32)), words);
 }
 
 }  // namespace tinygpu::numerics::GEN5_MMA_LEVEL

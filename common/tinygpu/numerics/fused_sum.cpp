@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <optional>
 
 namespace tinygpu::numerics {
@@ -69,20 +68,11 @@ std::optional<Term> addend(const Addend& c, Format f, Specials& specials) {
 
 uint32_t to_result(SumRule::Result r, int64_t sum, int quantum) {
   const bool negative = sum < 0;
-  const unsigned __int128 magnitude = negative ? -static_cast<__int128>(sum) : sum;
-  switch (r) {
-    case SumRule::Result::f16_nearest: {
-      const uint16_t h = round_f16_nearest(negative, magnitude, quantum);
-      return h & 0x7fff ? h : 0;
-    }
-    case SumRule::Result::f32_14_bits: {
-      const uint32_t f = round_f32_toward_zero(negative, magnitude, quantum) & ~0x3ffu;
-      return f & 0x7fffffff ? f : 0;
-    }
-    case SumRule::Result::f32_toward_zero: break;
-  }
+  const uint64_t magnitude = negative ? -uint64_t(sum) : uint64_t(sum);
+  if (r == SumRule::Result::f16_nearest) return round_f16_nearest(negative, magnitude, quantum);
   const uint32_t f = round_f32_toward_zero(negative, magnitude, quantum);
-  return f & 0x7fffffff ? f : 0;
+  if (r == SumRule::Result::f32_toward_zero) return f;
+  return f & 0x7ffffc00 ? f & ~0x3ffu : 0;
 }
 
 constexpr size_t kMaxTerms = 96;
@@ -202,45 +192,6 @@ uint32_t integer_sum(Format a_format, Format b_format, std::span<const uint32_t>
   for (size_t i = 0; i < a.size(); ++i) sum += int64_t(unpack_integer(a_format, a[i])) * unpack_integer(b_format, b[i]);
   if (saturate) sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
   return uint32_t(sum);
-}
-
-namespace {
-
-/// An fp8 value as an f16 word: exact for every finite value.
-uint32_t widen_to_f16(Format f, uint32_t bits) {
-  const Unpacked u = unpack(f, bits);
-  if (u.kind == Class::nan) return kNanF16;
-  if (u.kind == Class::infinite) return u.negative ? 0xfc00 : 0x7c00;
-  return round_f16_nearest(u.negative, u.significand, u.exponent - info(f).fraction_bits);
-}
-
-/// The two chained sums of fp8_mma_sync: the operands are f16 words by then, with an f16's exponents.
-uint32_t chained_f16_sums(const SumRule& rule, Format a_format, Format b_format, std::span<const uint32_t> a,
-                          std::span<const uint32_t> b) {
-  Addend chained{true, 0, 0};
-  for (size_t half = 0; half < 4; half += 2) {
-    std::array<uint32_t, 64> x, y;
-    size_t n = 0;
-    for (size_t k = 0; k < a.size(); ++k)
-      if (k % 4 / 2 * 2 == half) {
-        x[n] = widen_to_f16(a_format, a[k]);
-        y[n++] = widen_to_f16(b_format, b[k]);
-      }
-    chained.bits = fused_sum(rule, Format::f16, Format::f16, {x.data(), n}, {y.data(), n}, chained);
-  }
-  return chained.bits;
-}
-
-}  // namespace
-
-uint32_t fp8_mma_sync(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b,
-                      uint32_t c) {
-  const float sum = std::bit_cast<float>(chained_f16_sums(kSumF32, a_format, b_format, a, b)) + std::bit_cast<float>(c);
-  return sum != sum ? kNanF32 : std::bit_cast<uint32_t>(sum);
-}
-
-uint32_t fp8_mma_sync_f16(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b) {
-  return chained_f16_sums(kSumF16, a_format, b_format, a, b);
 }
 
 uint32_t negate(Format f, uint32_t bits) {

@@ -58,14 +58,6 @@ uint32_t fused_sum_fp4(Format scale_format, std::span<const uint32_t> a, std::sp
 uint32_t integer_sum(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b,
                      const Addend& c, bool saturate);
 
-/// mma.sync.m16n8k32 with fp8 operands and f32 accumulators on sm_90 and sm_100 is not the tensor core's own fp8:
-/// ptxas 13.0 makes of it two chained f16 sums from zero, over the elements with k % 4 < 2 and then over the others,
-/// and one addition of C rounded to nearest even.
-uint32_t fp8_mma_sync(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b,
-                      uint32_t c);
-/// The same with f16 accumulators: the two sums as one f16 word, to which the caller adds C.
-uint32_t fp8_mma_sync_f16(Format a_format, Format b_format, std::span<const uint32_t> a, std::span<const uint32_t> b);
-
 /// The pattern with its sign flipped (NaN stays NaN).
 uint32_t negate(Format f, uint32_t bits);
 

@@ -100,13 +100,13 @@ class General {
     }
     M none[kStep];  // no finite product
     Doubles sum[kStep], unit[kStep];
-    auto* d = reinterpret_cast<int32_t*>(t_.d) + size_t(n) * t_.column_stride + t_.lane[row / 16] + row % 16;
+    auto* const d = reinterpret_cast<int32_t*>(t_.word(row, n));
     each<kStep>([&](auto index) __attribute__((always_inline)) {
       constexpr uint32_t j = index.value;
       scale[j] = scaled ? Add(load(a_.scale + row), set(b_.scale[n + j])) : Zero(kS32);
       none[j] = Lt(top[j], set(kNothing / 2));
       old[j] = t_.read_c ? load(d + j * size_t(t_.column_stride)) : Zero(kS32);
-      const F c = kHalf ? from_half(old[j]) : as_float(old[j]);
+      const F c = number_of<kHalf>(old[j]);
       const I c_scale = Add(scale[j], set(t_.c_scale)), c_top = raw_exponents(as_int(c), kHalf ? -14 : -126);
       top[j] = Max(Max(top[j], Sub(floor, scale[j])), Sub(c_top, c_scale));
       const I places = Sub(window, top[j]);

@@ -5,18 +5,18 @@
 // a window cuts off a product is then nothing, as long as the window's quantum q is no more than the product of both
 // units: the fused sum is the exact sum, plus C cut to q, rounded once. All of that fits an f64. How far that is known:
 // * one window (fused_sum): q is 2^(e − 25), e the largest raw exponent of a product or C. The tile is for here if the
-//   largest product that there may be and all of C leave q at that; so C is looked through before. If C has bits below
-//   that q, which sums of such products have not, each sum's own e is found, and its C is cut.
+//   largest product that there may be and all of C leave q at that, and if C has no bits below q, which sums of such
+//   products have not; so C is looked through before.
 // * fp4 kinds: q depends on P and S (see fused_sum_fp4) and is at most what the row's and the column's own largest make
 //   them. If C's last bit is above that as well, nothing at all is cut, whatever q is; otherwise see fp4.h.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 
 #include "common/tinygpu/numerics/fp4.h"
 #include "common/tinygpu/numerics/lanes.h"
+#include "common/tinygpu/numerics/magnitudes.h"
 #include "common/tinygpu/numerics/patterns.h"
 
 namespace tinygpu::numerics::GEN5_MMA_LEVEL {
@@ -77,24 +77,14 @@ class Integers {
     if (!t_.read_c) return true;
     const F to_units = as_float(set((127 + 25 - high) << 23)), limit = as_float(set((127 + unit + 26) << 23));
     for (uint32_t n = 0; n < t_.columns; ++n) {
-      M cut = Lt(Zero(kS32), Zero(kS32)), large = cut;
+      M bad = Lt(Zero(kS32), Zero(kS32));
       for (uint32_t row = 0; row < t_.rows; row += kLanes) {
-        const F c = old<kHalf>(word(row, n)), units = Mul(c, to_units);
-        cut = Or(cut, RebindMask(kS32, Ne(Trunc(units), units)));
-        large = Or(large, RebindMask(kS32, Not(Lt(Abs(c), limit))));
+        const F c = old_value<kHalf>(word(row, n)), units = Mul(c, to_units);
+        bad = Or(bad, RebindMask(kS32, Or(Ne(Trunc(units), units), Not(Lt(Abs(c), limit)))));
       }
-      if (!AllFalse(kS32, large)) return false;
-      cuts_ |= !AllFalse(kS32, cut);
+      if (!AllFalse(kS32, bad)) return false;
     }
-    if (cuts_)
-      exponents(t_.a_format, t_.a, t_.rows, a_exponents_), exponents(t_.b_format, t_.b, t_.columns, b_exponents_);
     return true;
-  }
-
-  void exponents(Format f, const void* planes, uint32_t rows, ElementExponents& to) const {
-    with_patterns(f, [&]<class P>(P) {
-      if constexpr (P::kBits <= 8) to.fill<P>(static_cast<const uint8_t*>(planes), rows, t_.terms);
-    });
   }
 
   // ---- Operands
@@ -169,33 +159,16 @@ class Integers {
       }
   }
 
-  int32_t* word(uint32_t row, uint32_t n) const {
-    return reinterpret_cast<int32_t*>(t_.d) + size_t(n) * t_.column_stride + t_.lane[row / 16] + row % 16;
-  }
-  template <bool kHalf>
-  static F old(const int32_t* d) {
-    return kHalf ? from_half(load(d)) : as_float(load(d));
-  }
+  int32_t* word(uint32_t row, uint32_t n) const { return reinterpret_cast<int32_t*>(t_.word(row, n)); }
   template <bool kHalf>
   void finish(const Sums& sums, uint32_t row, uint32_t n) {
     const D unit = Set(kF64, __builtin_bit_cast(double, uint64_t(1023 + a_unit_ + b_unit_) << 52));
-    if (cuts_) products_.look(a_exponents_, b_exponents_, t_.terms, 1, row, n);
     for (uint32_t j = 0; j < kStep; ++j) {
       int32_t* d = word(row, n + j);
       Doubles sum = Doubles::of(sums[0][j]) * unit;
-      if (t_.read_c) {
-        const F c = old<kHalf>(d);
-        sum = sum + Doubles::of(cuts_ ? cut(c, products_.words(0, row, j)) : c);
-      }
+      if (t_.read_c) sum = sum + Doubles::of(old_value<kHalf>(d));
       store(kHalf ? sum.half_words() : as_int(narrow(sum.low, sum.high)), d);
     }
-  }
-  /// C without what lies below the quantum, if products of raw exponents up to `top` lead; where C does, that is
-  /// nothing.
-  static F cut(F c, I top) {
-    const F whole = Trunc(Mul(c, as_float(shl<23>(Sub(set(127 + 25), top)))));
-    const F rest = Mul(whole, as_float(shl<23>(Add(top, set(127 - 25)))));
-    return as_float(IfThenElse(Gt(top, set(ElementExponents::kNoProduct)), as_int(rest), as_int(c)));
   }
   void finish_integer(const Sums& sums, uint32_t row, uint32_t n) {
     for (uint32_t j = 0; j < kStep; ++j) {
@@ -212,46 +185,9 @@ class Integers {
 
   // ---- fp4
 
-  static constexpr int32_t kNone = Fp4Operand::kNone, kBad = 10000;
-  /// Scale factors of an operand for the sums of which nothing is cut.
-  struct Scales {
-    alignas(64) double factor[kMaxScales][kPlane];  // times the unit
-    // Exponents: of the last place of the least factor, of the largest; kBad if a factor is a NaN. Factors of zeros
-    // don't count.
-    alignas(64) int32_t low[kPlane], high[kPlane];
-    void unpack(const MmaTile& t, const void* planes, const uint8_t* scales, uint32_t rows) {
-      const uint32_t block = t.terms / t.scales;
-      const int32_t fraction = info(t.scale_format).fraction_bits;
-      for (uint32_t r = 0; r < rows; ++r) low[r] = -kNone, high[r] = kNone;
-      for (uint32_t j = 0; j < t.scales; ++j) {
-        alignas(64) uint8_t any[kPlane];
-        for (uint32_t r = 0; r < rows; r += 4 * kLanes) {
-          auto bits = Zero(kU8);
-          for (uint32_t k = j * block; k < (j + 1) * block; ++k)
-            bits = Or(bits, LoadU(kU8, static_cast<const uint8_t*>(planes) + k * kPlane + r));
-          Store(And(bits, Set(kU8, 7)), kU8, any + r);
-        }
-        for (uint32_t r = 0; r < rows; ++r) {
-          const Unpacked u = fp4_scale(t.scale_format, scales[j * kPlane + r]);
-          const int32_t last = kFp4Unit + u.exponent - fraction;
-          factor[j][r] = double(u.significand) * __builtin_bit_cast(double, uint64_t(1023 + last) << 52);
-          if (u.kind == Unpacked::Class::nan) high[r] = kBad;
-          if (any[r] == 0 || u.significand == 0) continue;
-          if (last < low[r]) low[r] = last;
-          if (u.exponent > high[r]) high[r] = u.exponent;
-        }
-      }
-    }
-  };
   void fp4() {
-    struct General {
-      Fp4Operand a, b;
-      ProductExponents most;
-    };
-    std::unique_ptr<General> general;
-    Scales a, b;
-    a.unpack(t_, t_.a, t_.a_scales, t_.rows);
-    b.unpack(t_, t_.b, t_.b_scales, t_.columns);
+    const Fp4Operand a(t_, t_.a, t_.a_scales, t_.rows), b(t_, t_.b, t_.b_scales, t_.columns);
+    Fp4Exponents most;
     const bool fine = t_.scale_format == Format::ue4m3;
     Sums sums[2], parts[2];
     // Where most of the first columns need fp4.h, all are done so.
@@ -265,26 +201,21 @@ class Integers {
           const uint32_t at = row + i * kLanes;
           if (!direct && (++tried, finish_fp4(a, b, sums[i], at, n))) continue;
           ++failed;
-          if (!general) {
-            general = std::make_unique<General>();
-            general->a.unpack(t_, t_.a, t_.a_scales, t_.rows);
-            general->b.unpack(t_, t_.b, t_.b_scales, t_.columns);
-          }
           if (!has_parts) dot(row, n, fine ? kFp4Parts : kFp4Groups, parts);
           has_parts = true;
-          general->most.look(general->a.exponents, general->b.exponents, t_.terms, kFp4Groups, at, n);
+          most.look(a, b, t_.terms, at, n);
           for (uint32_t j = 0; j < kStep; ++j) {
             int32_t* d = word(at, n + j);
             const I c = t_.read_c ? load(d) : Zero(kS32);
-            store(fine ? fp4_words<true>(t_, general->a, general->b, general->most, parts[i], at, n, j, c)
-                       : fp4_words<false>(t_, general->a, general->b, general->most, parts[i], at, n, j, c),
+            store(fine ? fp4_words<true>(t_, a, b, most, parts[i], at, n, j, c)
+                       : fp4_words<false>(t_, a, b, most, parts[i], at, n, j, c),
                   d);
           }
         }
       }
   }
   /// False, and nothing stored: something may be cut, or overflow or subnormal numbers are near.
-  bool finish_fp4(const Scales& a, const Scales& b, const Sums& sums, uint32_t row, uint32_t n) const {
+  bool finish_fp4(const Fp4Operand& a, const Fp4Operand& b, const Sums& sums, uint32_t row, uint32_t n) const {
     constexpr int32_t kHighest = 100;
     I words[kStep];
     const I low = load(a.low + row), high = load(a.high + row);
@@ -294,7 +225,7 @@ class Integers {
     each<kStep>([&](auto index) __attribute__((always_inline)) {
       constexpr uint32_t j = index.value;
       const I c = t_.read_c ? load(d + j * stride) : Zero(kS32), magnitude = And(c, set(0x7fffffff));
-      const I c_raw = t_.read_c ? Sub(Max(shr<23>(magnitude), set(1)), set(127)) : set(kNone);
+      const I c_raw = t_.read_c ? Sub(Max(shr<23>(magnitude), set(1)), set(127)) : set(Fp4Operand::kNone);
       const I s = Add(high, set(b.high[n + j])), q = Sub(s, set(35));
       bad = Or(bad, Lt(Add(low, set(b.low[n + j])), Max(Max(q, Sub(c_raw, set(35))), set(-149))));
       bad = Or(bad, Lt(set(kHighest), Max(Add(s, set(4)), c_raw)));
@@ -316,9 +247,6 @@ class Integers {
 
   const MmaTile& t_;
   int32_t a_unit_, b_unit_;
-  bool cuts_ = false;                           // of C, if the largest products lead
-  ElementExponents a_exponents_, b_exponents_;  // if it does
-  ProductExponents products_;
   alignas(64) int32_t a_pairs_[kMostTerms / 2 * kMaxRows];
   alignas(64) int32_t b_pairs_[kMostTerms / 2 * kPlane];
 };

@@ -18,6 +18,16 @@ template <uint32_t count, uint32_t from = 0, class Body>
   }
 }
 
+/// Of words of C.
+template <bool kHalf>
+[[gnu::always_inline]] inline F number_of(I words) {
+  return kHalf ? from_half(words) : as_float(words);
+}
+template <bool kHalf>
+[[gnu::always_inline]] inline F old_value(const int32_t* d) {
+  return number_of<kHalf>(load(d));
+}
+
 /// Patterns as the bits of f32 numbers.
 template <class P>
 I number(I words) {

@@ -141,14 +141,6 @@ inline D sticky(D v) {
   const auto bits = BitCast(kU64, v), below = Set(kU64, 0x1fffffff);
   return BitCast(kF64, Or(bits, And(Add(And(bits, below), below), Set(kU64, 0x20000000))));
 }
-/// 2^e.
-inline D power_of_two(hn::Vec<hn::Half<decltype(kS32)>> e) {
-  return BitCast(kF64, hn::ShiftLeft<52>(Add(PromoteTo(hn::RepartitionToWide<decltype(kS32)>(), e),
-                                             Set(hn::RepartitionToWide<decltype(kS32)>(), 1023))));
-}
-inline D low_power(I e) { return power_of_two(LowerHalf(e)); }
-inline D high_power(I e) { return power_of_two(UpperHalf(hn::Half<decltype(kS32)>(), e)); }
-
 /// Two f64 vectors, of the first and of the second half of a vector's 32-bit lanes.
 struct Doubles {
   D low, high;
@@ -156,7 +148,14 @@ struct Doubles {
   static Doubles of(I v) {
     return {PromoteTo(kF64, LowerHalf(v)), PromoteTo(kF64, UpperHalf(hn::Half<decltype(kS32)>(), v))};
   }
-  static Doubles power(I e) { return {low_power(e), high_power(e)}; }
+  /// 2^e.
+  static Doubles power(I e) {
+    const hn::RepartitionToWide<decltype(kS32)> wide;
+    const auto of = [&](auto half) {
+      return BitCast(kF64, hn::ShiftLeft<52>(Add(PromoteTo(wide, half), Set(wide, 1023))));
+    };
+    return {of(LowerHalf(e)), of(UpperHalf(hn::Half<decltype(kS32)>(), e))};
+  }
   static Doubles load(const double* p) { return {LoadU(kF64, p), LoadU(kF64, p + kLanes / 2)}; }
   void store(double* p) const { StoreU(low, kF64, p), StoreU(high, kF64, p + kLanes / 2); }
   Doubles operator*(const Doubles& o) const { return {Mul(low, o.low), Mul(high, o.high)}; }

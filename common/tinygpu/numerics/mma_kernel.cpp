@@ -9,6 +9,13 @@
 namespace tinygpu::numerics {
 namespace {
 
+/// Null: there is none, or this CPU does not run it.
+const Level* named(const char* name) {
+  for (const Level& l : kLevels)
+    if (!std::strcmp(l.name, name) && l.supported()) return &l;
+  return nullptr;
+}
+
 const Level& best() {
   static const Level* const level = [] {
     for (const Level& l : kLevels)
@@ -116,7 +123,7 @@ void mma_reference(const MmaTile& t) {
   for (uint32_t n = 0; n < t.columns; ++n) {
     elements.column(n);
     for (uint32_t m = 0; m < t.rows; ++m) {
-      uint32_t& d = t.d[size_t(n) * t.column_stride + t.lane[m / 16] + m % 16];
+      uint32_t& d = *t.word(m, n);
       const bool half = t.sum == SumKind::fused && t.rule.result == SumRule::Result::f16_nearest;
       d = elements.element(m, half ? d & 0xffff : d);
     }
@@ -137,19 +144,12 @@ std::vector<const char*> mma_levels() {
   return names;
 }
 
-bool mma_has_level(const char* level) {
-  for (const Level& l : kLevels)
-    if (!std::strcmp(l.name, level)) return l.supported();
-  return false;
-}
+bool mma_has_level(const char* level) { return named(level); }
 
 bool mma_at_level(const char* level, const MmaTile& tile) {
-  for (const Level& l : kLevels) {
-    if (std::strcmp(l.name, level) || !l.supported()) continue;
-    if (!run(l, tile)) mma_reference(tile);
-    return true;
-  }
-  return false;
+  const Level* const l = named(level);
+  if (l && !run(*l, tile)) mma_reference(tile);
+  return l;
 }
 
 }  // namespace tinygpu::numerics

@@ -1,6 +1,7 @@
 // One tensor-core step over a whole tile: D[M x N] += A[M x K] * B[K x N], every element one fused sum. The vector
 // implementation gives the bits of the scalar one (fused_sum.h), for every operand.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +49,9 @@ struct MmaTile {
   uint32_t* d = nullptr;
   uint32_t column_stride = 0;
   uint32_t lane[kMaxRows / 16] = {};
+  uint32_t* word(uint32_t row, uint32_t column) const {
+    return d + size_t(column) * column_stride + lane[row / 16] + row % 16;
+  }
 };
 
 /// The fastest implementation that this CPU runs. Returns how many sums the scalar model did.
