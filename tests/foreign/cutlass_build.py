@@ -59,10 +59,14 @@ def program_of(path):
     return folder() / path.removesuffix(".cu").replace("/", ".")
 
 
+def cases_of(text):
+    """Where they stand: a case begins with TEST… and ends with a brace, both at the line's begin."""
+    return [match.span() for match in re.finditer(r"^(?:TYPED_)?TEST(?:_[FP])?\(.*?^\}[^\n]*\n", text, re.MULTILINE | re.DOTALL)]
+
+
 def parts(text, most=CASES):
-    """The file's text with at most so many of its cases each. A case begins with TEST… and ends with a brace, both at the line's begin; all other text
-    is in each part."""
-    cases = [match.span() for match in re.finditer(r"^(?:TYPED_)?TEST(?:_[FP])?\(.*?^\}[^\n]*\n", text, re.MULTILINE | re.DOTALL)]
+    """The file's text with at most so many of its cases each; all other text is in each part."""
+    cases = cases_of(text)
     for first in range(0, len(cases), most) or [0]:
         out, at = "", 0
         for begin, end in cases[:first] + cases[first + most :]:
@@ -114,7 +118,8 @@ class Build:
             said = compile_one([self.nvcc, "-cudart", "static", *map(str, objects + common), "-lcuda"], program_of(path))
             if said:
                 sys.exit(f"{path} cannot be linked:\n{said}")
-        pathlib.Path(f"{program_of(path)}.parts.json").write_text(json.dumps({"file": path, "parts": count, "built": len(objects)}))
+        said = {"file": path, "cases": len(cases_of((self.root / path).read_text())), "parts": count, "built": len(objects)}
+        pathlib.Path(f"{program_of(path)}.parts.json").write_text(json.dumps(said))
 
     def run(self, files, jobs, seconds):
         until = time.monotonic() + seconds

@@ -186,7 +186,7 @@ class Run:
 def keep():
     said = kept.load(SAID)
     for path, parts in sampled([]):
-        file = said.setdefault(path, {"parts": parts["parts"], "built": 0})
+        file = said.setdefault(path, {"cases": parts["cases"], "parts": parts["parts"], "built": 0})
         file["built"] = max(file["built"], parts["built"])
         for chip in (False, True):
             record = load(path, chip)
@@ -194,35 +194,35 @@ def keep():
                 continue
             count = collections.Counter(line["verdict"] for line in record["said"].values())
             file["chip" if chip else "tinygpu"] = {
-                "cases": len(record["cases"]), **{v: count[v] for v in (*VERDICTS, "skipped") if count[v]},
+                **{v: count[v] for v in (*VERDICTS, "skipped") if count[v]},
                 "others": {name: [line["verdict"], line["why"]] for name, line in record["said"].items() if line["verdict"] in ("wrong", "refused")},
                 "told": dict(collections.Counter(code for line in record["said"].values() if line["verdict"] == "right" for code in line["codes"]))}
     kept.save(SAID, dict(sorted(said.items())))
 
 
+def counts(file, where):
+    """How many cases ended in which way there, tinygpu or chip."""
+    return collections.Counter({key: n for key, n in file.get(where, {}).items() if isinstance(n, int)})
+
+
 def table():
     said = kept.load(SAID)
-    lines = ["| file of test/unit | machine | cases | " + " | ".join(VERDICTS) + " | not run | right on an H200 | told beside |", "|---|---|" + "---|" * (len(VERDICTS) + 4)]
-    sums, others = collections.Counter(), []
+    lines = ["| file of test/unit | machine | cases | " + " | ".join(VERDICTS) + " | not run | on an H200, right of run | told beside |", "|---|---|" + "---|" * (len(VERDICTS) + 4)]
+    sums, on_chip, others = collections.Counter(), collections.Counter(), []
     for path, file in said.items():
-        if not file["built"]:
-            lines.append(f"| {path.removesuffix('.cu')} | {build.machine_of(path)} | not compiled |" + " |" * (len(VERDICTS) + 3))
-            continue
-        n = collections.Counter({key: value for key, value in file.get("tinygpu", {}).items() if isinstance(value, int)})
-        left = n["cases"] - sum(n[v] for v in (*VERDICTS, "skipped"))
+        n, chip = counts(file, "tinygpu"), counts(file, "chip")
         sums.update(n)
-        sums["left"] += left
-        chip = file.get("chip")
-        if chip:
-            sums.update({f"chip {key}": value for key, value in chip.items() if isinstance(value, int)})
-        whole = "" if file["built"] == file["parts"] else f" ({file['built']} of {file['parts']} parts are compiled)"
+        on_chip.update(chip)
+        compiled = "" if file["built"] == file["parts"] else ", of which a part is compiled" if file["built"] else ", not compiled"
+        ran = f"{chip['right']} of {chip.total()}" if chip else ""
         told = ", ".join(f"`{code}`" for code in sorted(file.get("tinygpu", {}).get("told", {})))
-        lines.append(f"| {path.removesuffix('.cu')} | {build.machine_of(path)} | {n['cases']}{whole} | " + " | ".join(str(n[v]) for v in VERDICTS) +
-                     f" | {left} | {chip.get('right', 0) if chip else '–'} | {told} |")
+        lines.append(f"| {path.removesuffix('.cu')} | {build.machine_of(path)} | {file['cases']}{compiled} | " + " | ".join(str(n[v]) for v in VERDICTS) +
+                     f" | {file['cases'] - n.total()} | {ran} | {told} |")
         others += [f"* {path.rpartition('/')[2].removesuffix('.cu')}, `{name}`: {what}: {why}" for name, (what, why) in file.get("tinygpu", {}).get("others", {}).items()]
-    answered = sums["right"] + sums["wrong"] + sums["refused"]
-    lines += ["", f"{len(said)} files, of which {sum(file['built'] > 0 for file in said.values())} are compiled. {sums['cases']:,} cases: " + ", ".join(f"{sums[v]:,} {v}" for v in VERDICTS) + f", {sums['left']:,} not run. Of {answered:,} that "
-              f"ended {sums['right'] / max(answered, 1):.1%} are right. On an H200 {sums['chip right']:,} of {sums['chip cases']:,} are right."]
+    cases, answered = sum(file["cases"] for file in said.values()), sums["right"] + sums["wrong"] + sums["refused"]
+    lines += ["", f"{len(said)} files, of which {sum(file['built'] > 0 for file in said.values())} are compiled, with {cases:,} cases: " +
+              ", ".join(f"{sums[v]:,} {v}" for v in VERDICTS) + f", {cases - sums.total():,} not run. Of {answered:,} that ended {sums['right'] / max(answered, 1):.1%} are right. "
+              f"On an H200 {on_chip['right']:,} of {on_chip.total():,} that ran there are right."]
     return lines + ([""] + others if others else [])
 
 
