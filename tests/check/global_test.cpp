@@ -53,6 +53,24 @@ TEST(GlobalRaces, FlagsOfTheRightScope) {
   EXPECT_EQ(flag("st.volatile.global.u32", "ld.volatile.global.u32", 1, 2).size(), 1u);
 }
 
+/// Thread 0 of CTA 0 stores words, and thread 0 of CTA 1 reads them, both without any order.
+std::vector<std::string> beside_each_other(const std::string& store, const std::string& load) {
+  return found(
+      "  mov.u32 %r5, %ctaid.x; setp.eq.u32 %p1, %r5, 0; and.pred %p1, %p1, %p8; setp.eq.u32 %p2, %r5, 1; "
+      "and.pred %p2, %p2, %p8;\n  @%p1 " +
+          store + "\n  @%p2 " + load + "\n",
+      1, 2);
+}
+
+TEST(GlobalRaces, AVectorIsAnAccessOfEachElement) {
+  const std::string words = "st.relaxed.gpu.global.v2.u32 [%o+8], {%t, %t};";
+  EXPECT_THAT(beside_each_other(words, "ld.relaxed.gpu.global.v4.u32 {%r1, %r2, %r3, %r4}, [%o];"), IsEmpty());
+  EXPECT_THAT(beside_each_other(words, "ld.relaxed.gpu.global.u32 %r1, [%o+12];"), IsEmpty());
+  // Neither is an access of the whole other one's bytes.
+  EXPECT_EQ(beside_each_other(words, "ld.relaxed.gpu.global.u64 %rd1, [%o+8];").size(), 1u);
+  EXPECT_EQ(beside_each_other(words, "ld.relaxed.gpu.global.v2.u64 {%rd1, %rd2}, [%o];").size(), 1u);
+}
+
 TEST(GlobalRaces, NoOrderReachesALoadThroughTheReadOnlyCache) {
   const std::string store = "  @%p8 st.global.u32 [%o], %t;\n", load = "  @%p11 ld.global.nc.u32 %r1, [%o];\n";
   const std::string told = race("read-only-written", "ld.global.nc.u32 %r1, [%o];", "st.global.u32 [%o], %t;");

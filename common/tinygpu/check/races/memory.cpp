@@ -46,7 +46,7 @@ class Trial {
                   uint32_t(__builtin_popcount(bytes)));
       return {true, placed};
     }
-    if (strong_pair(earlier, now_) && earlier.map.bytes == now_.map.bytes) return {false, placed};
+    if (strong_pair(earlier, now_)) return {false, placed};
     bool any = false;
     if (why != Why::no_fence) {
       if (!not_seen_in(earlier, cell, unseen, relied_on, any) && relies(earlier))
@@ -201,6 +201,7 @@ void Races::program_access(const MemoryAccess& a, PartitionState& d, ClusterStat
   r.order = a.order;
   r.read_only = a.space == ptx::Space::global && a.kind == AccessKind::read && d.facts.of(r.who).read_only;
   r.map.bytes = a.lanes ? a.lanes->bytes : 0;
+  r.element = r.map.bytes / (r.who.op && r.who.op->list_size ? r.who.op->list_size : 1);
   r.map.together = !a.lanes;  // tcgen05.alloc, tensormap.cp_fenceproxy: one access, in the program of every lane
   if (a.lanes) {
     r.map.dense = a.lanes->dense;
@@ -334,7 +335,7 @@ void Races::operation_access(const MemoryAccess& a, PartitionState& d) {
   const bool releases = op.kind == AsyncOperation::Kind::async_store && op.ends == Ends::never;
   if (releases) {
     r.order = d.facts.of(op.who).order;
-    a.each([&](uint64_t, uint64_t bytes, int) { r.map.bytes = uint32_t(bytes); });
+    a.each([&](uint64_t, uint64_t bytes, int) { r.element = r.map.bytes = uint32_t(bytes); });
   }
   const Actor actor{c.number, op.threads, op.lanes, op.now, op.copies, &op.sees};
   access(a, c, actor, r);

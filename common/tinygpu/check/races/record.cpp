@@ -59,7 +59,8 @@ bool reaches(const Record& from, const Record& to) {
 }  // namespace
 
 bool strong_pair(const Record& a, const Record& b) {
-  return a.order.strong() && b.order.strong() && a.proxy == b.proxy && reaches(a, b) && reaches(b, a);
+  return a.order.strong() && b.order.strong() && a.proxy == b.proxy && a.element == b.element && reaches(a, b) &&
+         reaches(b, a);
 }
 
 }  // namespace tinygpu::races

@@ -33,7 +33,8 @@ struct Record {
   Epoch epoch = 0;
   LaneComponentsRef lane_components;  // of accesses that lanes make for themselves
   LaneMap map;
-  ClockRef knew;  // of its own cluster, when a thread made it: whether it knew of the issue of a later operation
+  uint32_t element = 0;  // bytes of the scalar accesses that a lane's is made of: a vector's elements; 0: an operation
+  ClockRef knew;         // of its own cluster, when a thread made it: whether it knew of the issue of a later operation
   uint64_t time = 0;
   uint64_t instance = 0;  // which execution of an instruction by the warp; 0: of an operation
   const char* operand = "";
@@ -63,8 +64,9 @@ struct Actor {
 /// operation that is not told apart by lanes. `own`: lanes of the actor itself, if one lane alone acts.
 uint32_t not_seen(const Record& r, uint32_t earlier, const Actor& by, uint32_t own, View view);
 
-/// Whether both are strong, of one proxy, and name each other in their scopes (PTX ISA 8.7, morally strong but for the
-/// bytes).
+/// Whether both are strong, of one proxy, of equal elements, and name each other in their scopes (PTX ISA 8.7, morally
+/// strong; 8.2, "Memory Operations on Vector Data Types": a vector's is one of each element). Bytes that both touch are
+/// the same elements then: each is aligned to its size.
 bool strong_pair(const Record& a, const Record& b);
 
 }  // namespace tinygpu::races
