@@ -222,11 +222,9 @@ BENCHMARK(turn<Read::acquire, Between::fence>)->Name("turn/acquire/fence")->Appl
 BENCHMARK(turn<Read::relaxed, Between::load>)->Name("turn/relaxed/load")->Apply(by_ctas);
 BENCHMARK(turn<Read::acquire, Between::load>)->Name("turn/acquire/load")->Apply(by_ctas);
 
-/// CTAs 2i and 2i + 1 hand each other a turn, a thread each and no words; with and without release and acquire.
+/// One of two threads that hand each other a turn, number `mine`. Cycles of all rounds.
 template <bool releases, Read read>
-__global__ void passes_turn(uint32_t* memory, long long* cycles, int rounds) {
-  const uint32_t pair = blockIdx.x / 2, mine = blockIdx.x % 2;
-  uint32_t* const turn = memory + pair * 2 * kLine;
+__device__ long long pass_turns(uint32_t* turn, uint32_t mine, int rounds) {
   const long long t0 = ticks();
 #pragma unroll 1
   for (int r = 0; r < rounds; ++r) {
@@ -235,7 +233,15 @@ __global__ void passes_turn(uint32_t* memory, long long* cycles, int rounds) {
       }
     raised<releases>(turn + mine * kLine);
   }
-  if (mine == 0) cycles[pair] = ticks() - t0;
+  return ticks() - t0;
+}
+
+/// CTAs 2i and 2i + 1 hand each other a turn, a thread each and no words; with and without release and acquire.
+template <bool releases, Read read>
+__global__ void passes_turn(uint32_t* memory, long long* cycles, int rounds) {
+  const uint32_t pair = blockIdx.x / 2, mine = blockIdx.x % 2;
+  const long long took = pass_turns<releases, read>(memory + pair * 2 * kLine, mine, rounds);
+  if (mine == 0) cycles[pair] = took;
 }
 template <bool releases, Read read>
 void passed(benchmark::State& state) {
@@ -253,6 +259,27 @@ BENCHMARK(passed<false, Read::acquire>)->Name("passed/red/acquire")->Apply(by_pa
 BENCHMARK(passed<true, Read::relaxed>)->Name("passed/release/relaxed")->Apply(by_pairs);
 BENCHMARK(passed<true, Read::acquire>)->Name("passed/release/acquire")->Apply(by_pairs);
 
+/// A thread that keeps `pages` loads of a page out of device memory on their way until `over()`. It is number `mine` of
+/// `all` that do so, each with pages of its own.
+template <class Over>
+__device__ void keep_loading(const uint8_t* from, uint8_t* shared, uint64_t* full, uint32_t pages, uint32_t mine,
+                             uint32_t all, Over over) {
+  // The page that is asked for in turn t is waited for in turn t + pages.
+  uint32_t stage = 0, parity = 1, left = pages;
+  for (uint32_t turn = 0; left; ++turn) {
+    const uint32_t bar = shared_address(&full[stage]);
+    if (turn >= pages) mbarrier_wait_parity(bar, parity);
+    if (left < pages || over()) {
+      --left;
+    } else {
+      mbarrier_arrive_expect_tx(bar, kPage);
+      const uint32_t at = (turn * all + mine) % (kSource / kPage);
+      bulk_load(shared_address(shared + stage * kPage), from + size_t(at) * kPage, kPage, bar);
+    }
+    if (++stage == pages) stage = 0, parity ^= 1;
+  }
+}
+
 /// CTAs 0 and 1 hand each other a turn, while each other CTA keeps `pages` loads of a page out of device memory on
 /// their way, until the turns are over.
 template <bool releases, Read read>
@@ -264,46 +291,32 @@ __global__ void passes_beside(uint32_t* memory, long long* cycles, int rounds, c
     const uint32_t mine = blockIdx.x;
     while (value_of<Read::relaxed>(begun) < gridDim.x - 2) {
     }
-    const long long t0 = ticks();
-#pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
-      if (mine || r)
-        while (value_of<read>(memory + (mine ^ 1) * kLine) < uint32_t(r) + mine) {
-        }
-      raised<releases>(memory + mine * kLine);
-    }
-    if (mine == 0) cycles[0] = ticks() - t0;
+    const long long took = pass_turns<releases, read>(memory, mine, rounds);
+    if (mine == 0) cycles[0] = took;
     if (mine) raised<false>(over);
     return;
   }
   for (uint32_t i = 0; i < pages; ++i) mbarrier_init(shared_address(&full[i]), 1);
   fence_mbarrier_init();
   raised<false>(begun);
-  // The page that is asked for in turn t is waited for in turn t + pages.
-  uint32_t stage = 0, parity = 1, left = pages;
-  for (uint32_t turn = 0; left; ++turn) {
-    const uint32_t bar = shared_address(&full[stage]);
-    if (turn >= pages) mbarrier_wait_parity(bar, parity);
-    if (left < pages || value_of<Read::relaxed>(over)) {
-      --left;
-    } else {
-      mbarrier_arrive_expect_tx(bar, kPage);
-      const uint32_t at = (turn * (gridDim.x - 2) + blockIdx.x - 2) % (kSource / kPage);
-      bulk_load(shared_address(shared + stage * kPage), from + size_t(at) * kPage, kPage, bar);
-    }
-    if (++stage == pages) stage = 0, parity ^= 1;
-  }
+  keep_loading(from, shared, full, pages, blockIdx.x - 2, gridDim.x - 2,
+               [&] { return value_of<Read::relaxed>(over) != 0; });
+}
+
+/// 256 MB that no cache holds.
+const uint8_t* pages_of_memory() {
+  static gen5::harness::DeviceBuffer<uint8_t> source(kSource);
+  return source.get();
 }
 template <bool releases, Read read>
 void beside(benchmark::State& state) {
-  static gen5::harness::DeviceBuffer<uint8_t> source(kSource);
   const auto pages = uint32_t(state.range(0));
   const auto kernel = passes_beside<releases, read>;
   alone(kernel);
   for (auto _ : state)
     report(state, of_a_round([&](int rounds) {
                     return measured(1, [&](long long* c) {
-                      kernel<<<sms(), 1, kWholeSm>>>(counters(), c, rounds, source.get(), pages);
+                      kernel<<<sms(), 1, kWholeSm>>>(counters(), c, rounds, pages_of_memory(), pages);
                     });
                   }) / 2);
 }
@@ -313,6 +326,146 @@ void by_pages(benchmark::internal::Benchmark* b) {
 }
 BENCHMARK(beside<false, Read::relaxed>)->Name("beside/red/relaxed")->Apply(by_pages);
 BENCHMARK(beside<true, Read::acquire>)->Name("beside/release/acquire")->Apply(by_pages);
+
+/// What a thread does again and again, each behind the one before, while another thread of its CTA keeps loads of pages
+/// on their way, on all SMs: read a word out of L2; a fence; store a word and release it; load a kilobyte by TMA out of
+/// L2; hand CTA 2i or 2i + 1 a turn, by red, by release and acquire, or by storing a word that the other reads.
+enum class Act { read, fence, release, bulk, red_turn, release_turn, word_turn };
+
+template <Act act>
+__global__ void acts_within(uint32_t* memory, long long* cycles, int rounds, const uint8_t* from, uint32_t pages) {
+  extern __shared__ __align__(1024) uint8_t shared[];
+  __shared__ alignas(8) uint64_t full[kMostLoads], mine_there;
+  __shared__ uint32_t over;
+  if (threadIdx.x == 0) {
+    for (uint32_t i = 0; i < pages; ++i) mbarrier_init(shared_address(&full[i]), 1);
+    mbarrier_init(shared_address(&mine_there), 1);
+    fence_mbarrier_init();
+    over = 0;
+  }
+  __syncthreads();
+  if (threadIdx.x == 32)
+    return keep_loading(from, shared, full, pages, blockIdx.x, gridDim.x,
+                        [&] { return *const_cast<volatile uint32_t*>(&over) != 0; });
+  if (threadIdx.x) return;
+  uint32_t* const own = memory + (gridDim.x + blockIdx.x) * 2 * kLine;
+  const uint32_t mine = blockIdx.x % 2;
+  uint32_t* const turn = memory + blockIdx.x / 2 * 2 * kLine;
+  uint32_t sum = 0;
+  const long long t0 = ticks();
+  if constexpr (act == Act::red_turn) pass_turns<false, Read::relaxed>(turn, mine, rounds);
+  if constexpr (act == Act::release_turn) pass_turns<true, Read::acquire>(turn, mine, rounds);
+#pragma unroll 1
+  for (int r = 0; r < rounds; ++r) {
+    if (act == Act::read) sum += value_of<Read::relaxed>(own + sum);
+    if (act == Act::fence) asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    if (act == Act::release) {
+      own[1] = uint32_t(r);
+      counter_raise(own);
+    }
+    if (act == Act::bulk) {
+      const uint32_t bar = shared_address(&mine_there);
+      mbarrier_arrive_expect_tx(bar, 1024);
+      bulk_load(shared_address(shared + kMostLoads * kPage), own, 1024, bar);
+      mbarrier_wait_parity(bar, uint32_t(r) & 1);
+    }
+    if (act == Act::word_turn) {
+      if (mine || r)
+        while (word_read(turn + (mine ^ 1) * kLine) < uint32_t(r) + mine) {
+        }
+      word_store(turn + mine * kLine, uint32_t(r) + 1);
+    }
+  }
+  wait_for_value(sum, 0xfffffffe);
+  cycles[blockIdx.x] = ticks() - t0;
+  *const_cast<volatile uint32_t*>(&over) = 1;
+}
+template <Act act>
+void within(benchmark::State& state) {
+  const auto pages = uint32_t(state.range(0));
+  alone(acts_within<act>);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+                    return measured(size_t(sms()), [&](long long* c) {
+                      acts_within<act><<<sms(), 64, kWholeSm>>>(counters(), c, rounds, pages_of_memory(), pages);
+                    });
+                  }) / (act >= Act::red_turn ? 2 : 1));
+}
+void by_few_pages(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"pages"})->Arg(0)->Arg(1)->Arg(3)->Arg(11);
+  by_cycles(b);
+}
+BENCHMARK(within<Act::read>)->Name("within/read")->Apply(by_few_pages);
+BENCHMARK(within<Act::fence>)->Name("within/fence")->Apply(by_few_pages);
+BENCHMARK(within<Act::release>)->Name("within/release")->Apply(by_few_pages);
+BENCHMARK(within<Act::bulk>)->Name("within/bulk")->Apply(by_few_pages);
+BENCHMARK(within<Act::red_turn>)->Name("within/red_turn")->Apply(by_few_pages);
+BENCHMARK(within<Act::release_turn>)->Name("within/release_turn")->Apply(by_few_pages);
+BENCHMARK(within<Act::word_turn>)->Name("within/word_turn")->Apply(by_few_pages);
+
+/// A fence right behind a load by another thread of the CTA, or by TMA; `pause`: cycles between them. The fence alone.
+enum class Behind { nothing, load, other_warp, bulk, cached };
+
+template <Behind behind>
+__global__ void fences_behind(uint32_t* memory, long long* cycles, int rounds, int pause) {
+  __shared__ __align__(128) uint8_t there[1024];
+  __shared__ alignas(8) uint64_t bar_there;
+  const uint32_t bar = shared_address(&bar_there);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  uint32_t* const own = memory + blockIdx.x * 8 * kLine;
+  long long all = 0;
+  uint32_t sum = 0;
+#pragma unroll 1
+  for (int r = 0; r < rounds; ++r) {
+    if (behind == Behind::load && threadIdx.x == 0) sum += value_of<Read::relaxed>(own);
+    if (behind == Behind::cached && threadIdx.x == 0) {
+      uint32_t word;
+      asm volatile("ld.global.u32 %0, [%1];" : "=r"(word) : "l"(own) : "memory");
+      sum += word;
+    }
+    if (behind == Behind::other_warp && threadIdx.x == 32) sum += value_of<Read::relaxed>(own);
+    if (behind == Behind::bulk && threadIdx.x == 32) {
+      mbarrier_arrive_expect_tx(bar, 1024);
+      bulk_load(shared_address(there), own, 1024, bar);
+      mbarrier_wait_parity(bar, uint32_t(r) & 1);
+    }
+    wait_for_value(sum, 0xfffffffe);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      const long long begin = ticks();
+      while (ticks() - begin < pause) {
+      }
+      const long long t0 = ticks();
+      asm volatile("fence.acq_rel.gpu;" ::: "memory");
+      all += ticks() - t0;
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) cycles[blockIdx.x] = all;
+}
+template <Behind behind>
+void fence_behind(benchmark::State& state) {
+  alone(fences_behind<behind>);
+  for (auto _ : state)
+    report(state, of_a_round([&](int rounds) {
+             return measured(size_t(sms()), [&](long long* c) {
+               fences_behind<behind><<<sms(), 64, kWholeSm>>>(counters(), c, rounds, int(state.range(0)));
+             });
+           }));
+}
+void by_pause(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"pause"})->Arg(0)->Arg(3000);
+  by_cycles(b);
+}
+BENCHMARK(fence_behind<Behind::nothing>)->Name("fence_behind/nothing")->Apply(by_pause);
+BENCHMARK(fence_behind<Behind::load>)->Name("fence_behind/load")->Apply(by_pause);
+BENCHMARK(fence_behind<Behind::other_warp>)->Name("fence_behind/other_warp")->Apply(by_pause);
+BENCHMARK(fence_behind<Behind::bulk>)->Name("fence_behind/bulk")->Apply(by_pause);
+BENCHMARK(fence_behind<Behind::cached>)->Name("fence_behind/cached")->Apply(by_pause);
 
 /// A thread raises a counter, and reads it until it sees that.
 template <Read read>

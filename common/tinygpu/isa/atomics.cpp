@@ -107,12 +107,11 @@ struct Target {
   bool changed = false;  // memory: an atomic that changes nothing is a poll (a lock that is taken)
 };
 
-/// False: the op waits for the serial phase.
+/// False: the op waits, for the serial phase or for its release.
 bool begin_atomic(Warp& w, const Op& op, uint32_t bytes, Target& t) {
   const Space space = memory_operand(op).space;
   lane_addresses(w, op, t.address);
-  if (wait_serial(w, space, t.address)) return false;
-  release_before(w, op, space, t.address);
+  if (wait_serial(w, space, t.address) || wait_to_release(w, op, space, t.address)) return false;
   t.access.combined = combined(w, op);
   resolve(w, space, t.address, bytes, bytes, MemoryOp::atomic, t.access);
   tell(w, Sync::Kind::acquire);

@@ -18,13 +18,14 @@ struct FenceDetails {
   uint64_t spaces;  // of fence.proxy.async: as Sync::proxy_fence has them
 };
 
-/// A CTA's fence waits for nothing that leaves the SM; wider ones wait until earlier stores have reached L2, and the
-/// cluster's is the GPU's in the code of ptxas.
+/// A CTA's fence waits for nothing that leaves the SM; wider ones wait until earlier stores have reached L2, and those
+/// of the GPU and the system for the SM's loads. The cluster's is the GPU's in the code of ptxas; that it waits for
+/// loads, too, was not measured.
 void memory_fence(Warp& w, Reach reach) {
   const FenceTiming& t = w.timing().fences;
   if (reach == kCta) return w.charge(t.cta);
   w.sm().l1.empty();
-  w.charge(fence_wait(w, reach == kSystem ? t.system : t.gpu));
+  w.charge(fence_wait(w, reach == kSystem ? t.system : t.gpu, reach != kCluster));
 }
 
 void fence(Warp& w, const Op& op) {

@@ -373,10 +373,7 @@ template <class M, class R>
     if (uint8_t* first = coalesced_global(w, op, space, n * sizeof(M), false)) return store_whole<M>(w, first, n, from);
   uint64_t address[32];
   lane_addresses(w, op, address);
-  if (memory_operand(op).strong) {
-    if (wait_serial(w, space, address)) return;
-    release_before(w, op, space, address);
-  }
+  if (memory_operand(op).strong && (wait_serial(w, space, address) || wait_to_release(w, op, space, address))) return;
   WarpAccess access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), MemoryOp::store, access);
   uint32_t changes = 0;  // known only while a watch looks for endless loops

@@ -140,9 +140,12 @@ bool any_global(Warp& w, Space space, const uint64_t* address) {
 
 }  // namespace
 
-void release_before(Warp& w, const Op& op, Space space, const uint64_t* address) {
+bool wait_to_release(Warp& w, const Op& op, Space space, const uint64_t* address) {
   const ptx::MemoryOrder order = memory_operand(op).order;
-  if (order.releases() && any_global(w, space, address)) w.charge(release_wait(w, order.scope));
+  if (!order.releases() || !any_global(w, space, address) || w.take_timeout()) return false;
+  const uint64_t cycles = release_wait(w, order.scope);
+  if (cycles) w.block({.kind = BlockReason::Kind::sleep, .what = "the fence of a release"}, true, w.time() + cycles);
+  return cycles != 0;
 }
 
 bool wait_serial(Warp& w, Space space, const uint64_t* address) {

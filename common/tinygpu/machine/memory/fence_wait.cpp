@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/loads_on_their_way.h"
 #include "common/tinygpu/machine/memory/stores_on_their_way.h"
 
 namespace tinygpu {
@@ -15,7 +16,7 @@ struct FencePorts final : Extension {
 
 }  // namespace
 
-uint64_t fence_wait(Warp& w, uint64_t own) {
+uint64_t fence_wait(Warp& w, uint64_t own, bool loads) {
   const FenceTiming& t = w.timing().fences;
   uint64_t start = w.time();
   // Bulk copies' stores hold up every warp's fence; that the stores of one warp hold up another's is inferred.
@@ -24,6 +25,8 @@ uint64_t fence_wait(Warp& w, uint64_t own) {
     if (s->updated) start = std::max(start, s->updated + t.updated);
     if (s->written_bulk) start = std::max(start, s->written_bulk + t.stored_bulk);
   }
+  if (const LoadsOnTheirWay* l = loads ? w.sm().extensions.find<LoadsOnTheirWay>() : nullptr)
+    start = std::max(start, l->there + w.timing().tma.latency);
   uint64_t& port = w.sm().extensions.get<FencePorts>().free[w.sub_partition()];
   start = std::max(start, port);
   port = start + t.gpu_warp;
@@ -33,7 +36,7 @@ uint64_t fence_wait(Warp& w, uint64_t own) {
 uint64_t release_wait(Warp& w, ptx::Scope scope) {
   const FenceTiming& t = w.timing().fences;
   if (scope <= ptx::Scope::cta) return 0;
-  return fence_wait(w, scope == ptx::Scope::sys ? t.system : t.gpu);
+  return fence_wait(w, scope == ptx::Scope::sys ? t.system : t.gpu, scope > ptx::Scope::cluster);
 }
 
 }  // namespace tinygpu

@@ -9,8 +9,8 @@
 namespace tinygpu {
 
 /// Cycles from now until a fence of `own` cycles is over that `w` executes in its turn (Op::serial: only then is it
-/// known when earlier stores arrive).
-uint64_t fence_wait(Warp& w, uint64_t own);
+/// known when earlier stores arrive). `loads`: it waits for what the SM has loaded, too: whichever warp has, also TMA.
+uint64_t fence_wait(Warp& w, uint64_t own, bool loads = false);
 /// The fence of an access that releases at `scope`; none at the CTA's.
 uint64_t release_wait(Warp& w, ptx::Scope scope);
 

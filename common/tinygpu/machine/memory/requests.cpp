@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/tinygpu/machine/chip/gpu.h"
+#include "common/tinygpu/machine/memory/loads_on_their_way.h"
 #include "common/tinygpu/machine/memory/sector.h"
 
 namespace tinygpu {
@@ -99,8 +100,13 @@ void MemoryRequests::serve(size_t request) {
     case Kind::float_update: r.reply = chip_.update(r.time, r.sm->index, lines, true); break;
   }
   // Known at once: a fence that has its turn later in this exchange looks at it.
-  if (r.kind == Kind::load || r.kind == Kind::read || lines.empty()) return;
+  if (lines.empty()) return;
   const uint64_t there = r.time + lines.back().at + r.reply.delay;
+  if (r.kind == Kind::load || r.kind == Kind::read) {
+    uint64_t& last = r.sm->extensions.get<LoadsOnTheirWay>().there;
+    last = std::max(last, there + (r.reply.missed ? miss_least_ : 0));
+    return;
+  }
   const uint64_t wait = r.holds ? r.sm->translation.wait(r.time) : 0;
   // A fence waits for what its SM has written, the end of the grid for what the grid has.
   for (StoresOnTheirWay* stores : {&r.sm->extensions.get<StoresOnTheirWay>(), &stores_}) {
