@@ -7,6 +7,12 @@
 
 namespace megakernel {
 
+/// What tasks of step 7 hand each other beside: marked words (marks.cuh) of one sequence, as the tensors of the same
+/// names; of the cache the newest keys and values, [layers][kv heads][dim].
+struct Marked {
+  uint32_t *residual, *q, *keys, *values, *attended, *gated;
+};
+
 /// Maps are of stacks of matrices: along K, rows, layer; on Hopper 64 columns, rows, blocks of 64 columns, layer. A box
 /// has the rows and columns that a page has (target.h): of weights, or all rows of the batch. Of keys and values it has
 /// 128 rows, 64 columns.
@@ -27,6 +33,9 @@ struct Arguments {
   float* scratch;                     // sums of parts of tiles
   uint32_t* meets;
   uint32_t* counters;  // or null, where tasks of a grid do not wait for each other
+
+  Marked marked;
+  uint32_t marks;  // how many launches have written marked words before
 
   const Task* tasks;
   const uint32_t* first_of_cta;  // of tasks dealt out: CTA c has tasks first_of_cta[c] to first_of_cta[c + 1] − 1

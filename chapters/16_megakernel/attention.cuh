@@ -1,11 +1,13 @@
 // Attention: the heads that share a kv head of one sequence, over chunks of 128 keys of its cache.
 //
-// A chunk is one warp's, and mma.sync multiplies: scores S[head][key] = q · Kᵀ, then O[head][d] += P · V. An A has 16
-// rows for at most four heads. P is rounded to bf16, and what the rounding leaves goes along as another bf16 eight rows
+// Each warp has a quarter of a chunk, and mma.sync multiplies: scores S[head][key] = q · Kᵀ, then O[head][d] += P · V.
+// A chunk to each warp would be as much work; but the last one to land would then be a single warp's. An A has 16 rows
+// for at most four heads. P is rounded to bf16, and what the rounding leaves goes along as another bf16 eight rows
 // below: the two halves of O's fragment are added at the end. So P is good to 17 bits, and costs no more.
 // Each warp has its own largest score. They meet when all chunks are done.
 #pragma once
 #include "chapters/16_megakernel/epilogue.cuh"
+#include "chapters/16_megakernel/marks.cuh"
 #include "common/ptx/ldmatrix.h"
 #include "common/ptx/mma_sync.h"
 
@@ -32,39 +34,65 @@ __device__ inline size_t newest_key(const Arguments& args, const Task& task) {
   return (head * (args.cache + 1) + args.cache) * args.dim;
 }
 
+/// And where it is among marked words.
+__device__ inline size_t newest_marked(const Arguments& args, const Task& task) {
+  return (size_t(task.layer) * args.batch * args.kv_heads + task.tile) * args.dim;
+}
+
 /// The first head of the task's sequence in q and a.
 __device__ inline size_t first_head(const Arguments& args, const Task& task) {
   const size_t row = size_t(task.layer) * args.batch + task.tile / args.kv_heads;
   return (row * args.heads + task.tile % args.kv_heads * args.group) * args.dim;
 }
 
+/// Number i of what the task's heads make.
+template <class S>
+__device__ void store_attended(const Arguments& args, const Task& task, uint32_t i, uint16_t number) {
+  const size_t at = first_head(args, task) + i;
+  args.attended[at] = number;
+  if constexpr (S::kMarked) store_marked(args.marked.attended + at, number, mark_of(args));
+}
+
 /// Adds the chunks of all parts up, and the newest key. A lane has a part's largest score and sum; of o, a thread has
 /// up to four numbers. All loads of a kind are on their way together.
 template <class S>
 __device__ void join_chunks(const Arguments& args, const Task& task, const S& shared, float newest_value) {
-  constexpr uint32_t kAtOnce = 8;
-  const uint32_t thread = threadIdx.x % kEpilogue, lane = thread % 32, count = args.group * args.dim;
-  const Chunk of_lane(args, task, min(lane, task.parts - 1));
-  uint16_t* to = args.attended + first_head(args, task);
+  constexpr uint32_t kAtOnce = 8, kMine = 4;
+  const uint32_t thread = threadIdx.x % kEpilogue, lane = thread % 32, last = task.parts - 1;
+  const uint32_t count = args.group * args.dim, of_part = args.group * (args.dim + 2);
+  const float* const parts = args.scratch + task.scratch;  // as Chunk has them
+  const float* const of_lane = parts + min(lane, last) * of_part;
+  float m[kMine], s[kMine], factor[kMine], o[kMine];
 #pragma unroll
-  for (uint32_t k = 0; k < 4; ++k) {
-    const uint32_t i = thread + k * kEpilogue;
-    if (i >= count) break;
-    const uint32_t g = i / args.dim;  // the same of all lanes
-    const float m = of_lane.m[g], s = of_lane.sum[g], newest = shared.newest[g];
-    const float largest = fmaxf(warp_max(m), newest);
-    const float factor = lane < task.parts ? exp2_sfu(m - largest) : 0, of_newest = exp2_sfu(newest - largest);
-    const float sum = warp_sum(factor * s) + of_newest;
-    float o = of_newest * newest_value;
-    for (uint32_t first = 0; first < task.parts; first += kAtOnce) {
-      float got[kAtOnce];
-#pragma unroll
-      for (uint32_t p = 0; p < kAtOnce; ++p) got[p] = Chunk(args, task, min(first + p, task.parts - 1)).o[i];
-#pragma unroll
-      for (uint32_t p = 0; p < kAtOnce; ++p) o = fmaf(__shfl_sync(0xffffffff, factor, first + p), got[p], o);
-    }
-    to[i] = rounded(o / sum);
+  for (uint32_t k = 0; k < kMine; ++k) {
+    const uint32_t g = min(thread + k * kEpilogue, count - 1) / args.dim;  // the same of all lanes
+    m[k] = of_lane[g];
+    s[k] = of_lane[args.group + g];
   }
+#pragma unroll
+  for (uint32_t k = 0; k < kMine; ++k) {
+    const float newest = shared.newest[min(thread + k * kEpilogue, count - 1) / args.dim];
+    const float largest = fmaxf(warp_max(m[k]), newest), of_newest = exp2_sfu(newest - largest);
+    factor[k] = lane <= last ? exp2_sfu(m[k] - largest) : 0;
+    s[k] = warp_sum(factor[k] * s[k]) + of_newest;
+    o[k] = of_newest * newest_value;
+  }
+  for (uint32_t first = 0; first <= last; first += kAtOnce) {
+    float got[kMine][kAtOnce];
+#pragma unroll
+    for (uint32_t p = 0; p < kAtOnce; ++p) {
+      const float* const from = parts + min(first + p, last) * of_part + 2 * args.group;
+#pragma unroll
+      for (uint32_t k = 0; k < kMine; ++k) got[k][p] = from[min(thread + k * kEpilogue, count - 1)];
+    }
+#pragma unroll
+    for (uint32_t p = 0; p < kAtOnce; ++p)
+#pragma unroll
+      for (uint32_t k = 0; k < kMine; ++k) o[k] = fmaf(__shfl_sync(0xffffffff, factor[k], first + p), got[k][p], o[k]);
+  }
+#pragma unroll
+  for (uint32_t k = 0; k < kMine; ++k)
+    if (const uint32_t i = thread + k * kEpilogue; i < count) store_attended<S>(args, task, i, rounded(o[k] / s[k]));
 }
 
 /// 16 bytes of rows of 128 bytes, as TMA leaves them.
@@ -76,17 +104,21 @@ __device__ inline uint4 words_at(const uint8_t* rows, uint32_t offset) {
 /// of 128 bytes, so that eight neighbouring lanes, of two rows, meet all banks once.
 __device__ inline uint32_t chunk_of_lane(uint32_t half) { return threadIdx.x % 4 * 2 + half; }
 
-/// Scores of a chunk's keys: s[n] of keys 8n + 2c and 8n + 2c + 1, of the head of the lane's row. `page`: the first of
-/// its boxes of 64 columns.
+constexpr uint32_t kKeys = kTile / kWarps;  // of a chunk, of a warp
+/// The warp's first key of a chunk.
+__device__ inline uint32_t key_of_warp() { return threadIdx.x % kEpilogue / 32 * kKeys; }
+
+/// Scores of the warp's keys of a chunk: s[n] of keys 8n + 2c and 8n + 2c + 1, of the head of the lane's row. `page`:
+/// the first of its boxes of 64 columns.
 template <class S>
 __device__ void score(const S& shared, Ring<S::kPages> page, uint32_t boxes, const uint4 (&q)[2][2],
-                      float (&s)[16][2]) {
-  const uint32_t row = threadIdx.x % 32 / 4;
+                      float (&s)[kKeys / 8][2]) {
+  const uint32_t row = key_of_warp() + threadIdx.x % 32 / 4;
 #pragma unroll
   for (uint32_t box = 0; box < 2; ++box, page.advance()) {
     if (box == boxes) break;
 #pragma unroll
-    for (uint32_t n = 0; n < 16; ++n) {
+    for (uint32_t n = 0; n < kKeys / 8; ++n) {
       float d[4] = {s[n][0], s[n][1]};  // rows 8 to 15 of q are zeros
 #pragma unroll
       for (uint32_t half = 0; half < 2; ++half) {
@@ -102,15 +134,15 @@ __device__ void score(const S& shared, Ring<S::kPages> page, uint32_t boxes, con
 
 /// o += p · v.
 template <class S>
-__device__ void add_values(const S& shared, Ring<S::kPages> page, uint32_t boxes, const uint32_t (&p)[8][4],
+__device__ void add_values(const S& shared, Ring<S::kPages> page, uint32_t boxes, const uint32_t (&p)[kKeys / 16][4],
                            float (&o)[2][8][4]) {
-  const uint32_t lane = threadIdx.x % 32, row = lane / 8 % 2 * 8 + lane % 8;
+  const uint32_t lane = threadIdx.x % 32, row = key_of_warp() + lane / 8 % 2 * 8 + lane % 8;
 #pragma unroll
   for (uint32_t box = 0; box < 2; ++box, page.advance()) {
     if (box == boxes) break;
     const uint32_t values = shared_address(shared.page[page.stage].weights);
 #pragma unroll
-    for (uint32_t t = 0; t < 8; ++t)  // 16 keys at a time
+    for (uint32_t t = 0; t < kKeys / 16; ++t)  // 16 keys at a time
 #pragma unroll
       for (uint32_t j = 0; j < 4; ++j) {
         uint32_t v[4];
@@ -148,7 +180,7 @@ template <class S>
 __device__ void join_warps(const Arguments& args, const Task& task, const S& shared, float newest_value) {
   const uint32_t thread = threadIdx.x % kEpilogue, count = args.group * args.dim;
   const Chunk chunk(args, task, task.part);
-#pragma unroll
+#pragma unroll 1  // an SM's instruction cache has 32 KiB
   for (uint32_t k = 0; k < 4; ++k) {
     const uint32_t i = thread + k * kEpilogue, g = i / args.dim, d = i % args.dim;
     if (i >= count) break;
@@ -163,7 +195,7 @@ __device__ void join_warps(const Arguments& args, const Task& task, const S& sha
     }
     if (task.parts == 1) {
       const float of_newest = exp2_sfu(shared.newest[g] - m);
-      args.attended[first_head(args, task) + i] = rounded(fmaf(of_newest, newest_value, o) / (sum + of_newest));
+      store_attended<S>(args, task, i, rounded(fmaf(of_newest, newest_value, o) / (sum + of_newest)));
     } else {
       chunk.o[i] = o;
       if (d == 0) chunk.m[g] = m;
@@ -182,31 +214,36 @@ __device__ bool attend(const Arguments& args, const Task& task, S& shared, Ring<
   for (uint32_t i = 0; i < 4; ++i) {
     const uint32_t column = i / 2 * 64 + chunk_of_lane(i % 2) * 8;
     if (i / 2 >= boxes || row >= args.group) continue;
-    q[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.q + first_head(args, task) + row * args.dim + column);
-    key[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.key_cache + newest_key(args, task) + column);
+    const size_t query = first_head(args, task) + row * args.dim + column;
+    if constexpr (S::kMarked) {
+      q[i / 2][i % 2] = marked_numbers(args.marked.q + query, mark_of(args));
+      key[i / 2][i % 2] = marked_numbers(args.marked.keys + newest_marked(args, task) + column, mark_of(args));
+    } else {
+      q[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.q + query);
+      key[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.key_cache + newest_key(args, task) + column);
+    }
   }
-  const float newest_value = number(args.value_cache[newest_key(args, task) + threadIdx.x % args.dim]);
+  float newest_value;
+  if constexpr (S::kMarked)
+    newest_value =
+        number(marked_number(args.marked.values + newest_marked(args, task) + threadIdx.x % args.dim, mark_of(args)));
+  else
+    newest_value = number(args.value_cache[newest_key(args, task) + threadIdx.x % args.dim]);
   const float scale = 1.44269504f * rsqrtf(float(args.dim)), newest = score_of_newest(q, key) * scale;
 
   // Chunk by chunk: m is the largest score so far; what was made with a smaller one is multiplied with a factor.
   float m = newest, sum = 0, o[2][8][4] = {};
   for (uint32_t page = 0; page < task.pages; page += 2 * boxes) {
     const uint32_t chunk = page / (2 * boxes);
-    if (chunk % kWarps != warp) {
-      for (uint32_t i = 0; i < 2 * boxes; ++i) {
-        wait_for_page(shared, at);
-        give_page(shared, at);
-      }
-      continue;
-    }
     // All of the keys, then all of the values: a ring may have no more pages than that.
     wait_for_pages(shared, at, boxes);
-    float s[16][2] = {}, largest = m;
+    if (chunk == 0) note_first(args, task);
+    float s[kKeys / 8][2] = {}, largest = m;
     score(shared, at, boxes, q, s);
     for (uint32_t i = 0; i < boxes; ++i) give_page(shared, at);
-    const uint32_t first = (task.first + chunk) * kTile + lane % 4 * 2;
+    const uint32_t first = (task.first + chunk) * kTile + key_of_warp() + lane % 4 * 2;
 #pragma unroll
-    for (uint32_t i = 0; i < 32; ++i) {
+    for (uint32_t i = 0; i < kKeys / 4; ++i) {
       float& mine = s[i / 2][i % 2];
       mine = first + i / 2 * 8 + i % 2 < args.cache ? mine * scale : -INFINITY;
       largest = fmaxf(largest, mine);
@@ -216,9 +253,9 @@ __device__ bool attend(const Arguments& args, const Task& task, S& shared, Ring<
     const float factor = exp2_sfu(m - largest);
     m = largest;
     sum *= factor;
-    uint32_t p[8][4];
+    uint32_t p[kKeys / 16][4];
 #pragma unroll
-    for (uint32_t n = 0; n < 16; ++n) {
+    for (uint32_t n = 0; n < kKeys / 8; ++n) {
       const float x = exp2_sfu(s[n][0] - m), y = exp2_sfu(s[n][1] - m);
       sum += x + y;
       split(x, y, p[n / 2][n % 2 * 2], p[n / 2][n % 2 * 2 + 1]);

@@ -31,6 +31,11 @@ __device__ inline float warp_max(float x) {
   return x;
 }
 
+/// Its first page is there.
+__device__ inline void note_first(const Arguments& args, const Task& task) {
+  if (args.ran && threadIdx.x % kEpilogue == 0) args.ran[task.number].first = nanoseconds();
+}
+
 /// Its pages have been read.
 __device__ inline void note_sum(const Arguments& args, const Task& task) {
   if (args.ran && threadIdx.x % kEpilogue == 0) args.ran[task.number].summed = nanoseconds();
@@ -40,6 +45,7 @@ __device__ inline void note_sum(const Arguments& args, const Task& task) {
 __device__ inline void raise(const Arguments& args, const Task& task) {
   meet();
   if (threadIdx.x % kEpilogue == 0) {
+    if (args.ran) args.ran[task.number].stored = nanoseconds();
     if (args.counters) counter_raise(&args.counters[task.raises]);
     if (args.ran) args.ran[task.number].end = nanoseconds();
   }
@@ -51,6 +57,7 @@ template <class S>
 __device__ bool last_part(const Arguments& args, const Task& task, S& shared) {
   meet();
   if (threadIdx.x % kEpilogue == 0) {
+    if (args.ran) args.ran[task.number].stored = nanoseconds();
     shared.last = counter_meet(&args.meets[task.meet]) % task.parts == task.parts - 1;
     if (args.ran && !shared.last) args.ran[task.number].end = nanoseconds();
   }
@@ -142,13 +149,14 @@ struct Beside {
   }
 };
 
-/// Stores row `row` of what the operation makes for eight sequences: b, b + step …; sum[1] is up's of gate_up.
-__device__ inline void store_row(const Arguments& args, const Task& task, uint32_t row, uint32_t b, uint32_t step,
-                                 const Beside<8>& beside, const float (&sum)[2][8]) {
+/// Stores row `row` of what the operation makes for `Count` sequences: b, b + step …; sum[1] is up's of gate_up.
+template <uint32_t Count>
+__device__ void store_row(const Arguments& args, const Task& task, uint32_t row, uint32_t b, uint32_t step,
+                          const Beside<Count>& beside, const float (&sum)[2][Count]) {
   if (task.op == Op::qkv) {
     const QkvRow& place = beside.place;
 #pragma unroll
-    for (uint32_t i = 0; i < 8; ++i) {
+    for (uint32_t i = 0; i < Count; ++i) {
       const float mine = sum[0][i], other = __shfl_xor_sync(0xffffffff, mine, 1);
       const uint32_t at = b + i * step;
       if (at < args.batch) place.to[at * place.stride] = rounded(mine * place.turn.x + other * place.turn.y);
@@ -159,7 +167,7 @@ __device__ inline void store_row(const Arguments& args, const Task& task, uint32
   uint16_t* to = gated ? args.gated + size_t(task.layer) * args.batch * args.intermediate
                        : args.residual + size_t(task.half + 1) * args.batch * args.hidden;
 #pragma unroll
-  for (uint32_t i = 0; i < 8; ++i) {
+  for (uint32_t i = 0; i < Count; ++i) {
     const uint32_t at = b + i * step;
     if (at >= args.batch) continue;
     if (gated)
@@ -172,16 +180,16 @@ __device__ inline void store_row(const Arguments& args, const Task& task, uint32
 /// Adds up what the parts of a tile of `Tile` rows have left of this thread's row, for sequences b, b + step …; sum[1]
 /// is up's of gate_up. A trip to memory takes longer than everything else here, so the loads of `AtOnce` parts are on
 /// their way together.
-template <uint32_t Tile, uint32_t AtOnce>
+template <uint32_t Tile, uint32_t AtOnce, uint32_t Count>
 __device__ void add_parts(const Arguments& args, const Task& task, const float* sums, uint32_t b, uint32_t step,
-                          float (&sum)[2][8]) {
+                          float (&sum)[2][Count]) {
   const uint32_t up = task.op == Op::gate_up ? args.batch * Tile : 0, of_part = (up ? 2 : 1) * args.batch * Tile;
   for (uint32_t first = 0; first < task.parts; first += AtOnce) {
-    float got[2][AtOnce][8];
+    float got[2][AtOnce][Count];
 #pragma unroll
     for (uint32_t k = 0; k < AtOnce; ++k)
 #pragma unroll
-      for (uint32_t i = 0; i < 8; ++i) {
+      for (uint32_t i = 0; i < Count; ++i) {
         const float* from = sums + min(first + k, task.parts - 1) * of_part + row_of_batch(args, b + i * step) * Tile;
         got[0][k][i] = from[0];
         got[1][k][i] = from[up];
@@ -189,7 +197,7 @@ __device__ void add_parts(const Arguments& args, const Task& task, const float* 
 #pragma unroll
     for (uint32_t k = 0; k < AtOnce; ++k)
 #pragma unroll
-      for (uint32_t i = 0; i < 8; ++i)
+      for (uint32_t i = 0; i < Count; ++i)
         if (first + k < task.parts) {
           sum[0][i] += got[0][k][i];
           sum[1][i] += got[1][k][i];
@@ -198,17 +206,17 @@ __device__ void add_parts(const Arguments& args, const Task& task, const float* 
 }
 
 /// This part's sums are in scratch memory. The last one finishes the tile, and says true: this thread has row `row` of
-/// it, of sequences b, b + step …
-template <uint32_t Tile, uint32_t AtOnce, class S>
+/// it, of sequences b, b + step …, `Count` of them at a time.
+template <uint32_t Tile, uint32_t AtOnce, uint32_t Count, class S>
 __device__ bool finish_parts(const Arguments& args, const Task& task, S& shared, uint32_t row, uint32_t b,
                              uint32_t step) {
   const float* sums = args.scratch + task.scratch + row;
-  Beside<8> beside(args, task, task.tile * Tile + row, b, step);
+  Beside<Count> beside(args, task, task.tile * Tile + row, b, step);
   if (!last_part(args, task, shared)) return false;
-  for (uint32_t at = b; at < args.batch; at += 8 * step) {
-    if (at > b) beside = Beside<8>(args, task, task.tile * Tile + row, at, step);
-    float sum[2][8] = {};
-    add_parts<Tile, AtOnce>(args, task, sums, at, step, sum);
+  for (uint32_t at = b; at < args.batch; at += Count * step) {
+    if (at > b) beside = Beside<Count>(args, task, task.tile * Tile + row, at, step);
+    float sum[2][Count] = {};
+    add_parts<Tile, AtOnce, Count>(args, task, sums, at, step, sum);
     store_row(args, task, task.tile * Tile + row, at, step, beside, sum);
   }
   return true;

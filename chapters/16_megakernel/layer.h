@@ -59,8 +59,10 @@ struct alignas(16) Task {
 struct Ran {
   unsigned long long loads = 0;   // its first load has been asked for, or it was taken
   unsigned long long inputs = 0;  // what other tasks make for it is there
-  unsigned long long summed = 0;  // its last page has been multiplied; norms have no such moment
-  unsigned long long end = 0;     // its results are there
+  unsigned long long first = 0;   // its first page is there
+  unsigned long long summed = 0;  // its last page has been multiplied; norms have neither moment
+  unsigned long long stored = 0;  // its results, or its part's, have been stored
+  unsigned long long end = 0;     // they are there for others
   uint32_t sm = 0, cta = 0;
 };
 

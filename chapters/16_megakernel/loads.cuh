@@ -1,7 +1,7 @@
 // The roles that fetch: tasks into slots, weights and inputs into pages. Both machines share them; what a page holds of
 // a projection, its shared memory `S` says:
 //
-//   static constexpr uint32_t kInFlight;  // pages of weights that may be on their way at a time
+//   static constexpr uint32_t kInFlight, kAttendInFlight;  // pages that may be on their way at a time
 //   static __device__ void load_weights(args, task, page, where, bar);   // expects their bytes on `bar`, and loads
 //   them static __device__ void load_inputs(args, task, page, where, bar);
 //
@@ -9,7 +9,8 @@
 //
 //   struct Source {
 //     static constexpr bool kDependent;        // launched before the grid ahead of it has ended
-//     static constexpr bool kCounters;         // tasks of one grid wait for each other
+//     static constexpr bool kCounters;         // tasks of one grid wait for each other: for counters,
+//     static constexpr bool kMarked;           // or for marked words (Hopper, one sequence)
 //     static constexpr uint32_t kSlots;        // tasks that a CTA fetches ahead
 //     static constexpr uint32_t kCtas;         // for which an SM shall have room
 //     __device__ Source(const Arguments&, uint32_t first);
@@ -36,7 +37,8 @@ __device__ void control(const Arguments& args, S& shared, Source source) {
 /// tasks hand each other stands in the same queues.
 template <class S>
 __device__ void load_weights(const Arguments& args, S& shared) {
-  static_assert(S::kInFlight <= S::kPages);  // or it would wait for a page's phase before the last
+  static_assert(S::kInFlight <= S::kPages &&
+                S::kAttendInFlight <= S::kPages);  // or it would wait for a page's phase before the last
   Ring<S::kPages> to, landing;
   uint32_t in_flight = 0;
   for (Walk<S> walk(shared); walk.next();) {
@@ -46,12 +48,10 @@ __device__ void load_weights(const Arguments& args, S& shared) {
     for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
       const uint32_t landed = shared_address(&shared.landed[to.stage]);
       mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
-      if (in_flight == S::kInFlight) {
+      const uint32_t most = task.op == Op::attend ? S::kAttendInFlight : S::kInFlight;
+      for (; in_flight >= most; --in_flight, landing.advance())
         mbarrier_wait_parity(shared_address(&shared.landed[landing.stage]), landing.parity);
-        landing.advance();
-      } else {
-        ++in_flight;
-      }
+      ++in_flight;
       if (task.op == Op::attend) {  // of each chunk keys, then values
         const uint32_t boxes = args.dim / 64, head = task.layer * args.batch * args.kv_heads + task.tile;
         mbarrier_arrive_expect_tx(landed, kTile * 2 * kBlock);

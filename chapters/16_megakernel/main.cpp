@@ -32,7 +32,7 @@ using namespace megakernel;
 
 struct Options {
   uint32_t step = kLastStep, diff = 0, batch = 4, cache = 0, layers = 0, intermediate = 0, ctas = 0;
-  bool all = false, plan = false, timing_only = false, no_notes = false;
+  bool all = false, plan = false, timing_only = false, no_notes = false, phases = false;
   std::string size = "small", dim = "64", schedule = "critical", graph = "layer", timeline = "on";
 } options;
 
@@ -66,8 +66,24 @@ bool timing_alone(const Device& device) {
   return device.tinygpu && set && std::string(set) != "0";
 }
 
+std::vector<Step> all_steps() {
+  std::vector<Step> steps(std::begin(kSteps), std::end(kSteps));
+  if (kTarget.marked) steps.push_back(*kTarget.marked);
+  return steps;
+}
+
+/// The steps that take so many sequences.
+std::vector<Step> steps_for(uint32_t batch) {
+  std::vector<Step> steps = all_steps();
+  std::erase_if(steps, [&](const Step& s) { return s.marked && batch > 1; });
+  if (options.step > steps.size())
+    throw Unusable(fmt::format("Step {} takes one sequence: try --batch 1.", options.step));
+  return steps;
+}
+
 void show_diff(Report& report) {
-  const Step &from = kSteps[options.diff - 2], &to = kSteps[options.diff - 1];
+  const std::vector<Step> steps = all_steps();
+  const Step &from = steps[options.diff - 2], &to = steps[options.diff - 1];
   report.say(fmt::format("From step {}, {}, to step {}, {}: {}. Changes of white space alone are left out.",
                          from.number, from.name, to.number, to.name, to.idea));
   report.picture(kDiffs[options.diff - 2]);
@@ -144,6 +160,7 @@ void layer_part(Report& report) {
   if (options.timing_only) setenv("GEN5_TIMING_ONLY", "1", 1);  // tinygpu reads it at the first launch
   const Device device = current_device();
   const Sizes sizes = chosen_sizes();
+  const std::vector<Step> steps = steps_for(sizes.batch);
   const Machine machine = current_machine();
   const bool timing = timing_alone(device);
   std::optional<Plan> compiled;
@@ -198,6 +215,7 @@ void layer_part(Report& report) {
       }
     }
     if (noted) report.say(fmt::format("Along the critical path: {}", path.sentence()));
+    if (noted && options.phases) report.table(phases(plan, run.ran, path, device));
     const double cycles = run.elapsed.cycles;
     table.row({fmt::format("{} {}", step.number, step.name), std::to_string(step.counters ? 1 : plan.grids.size()),
                with_commas(uint64_t(cycles)), fmt::format("{:.1f}", run.elapsed.microseconds),
@@ -211,7 +229,7 @@ void layer_part(Report& report) {
   };
   report.value("roofline.cycles", bytes / machine.bytes_per_cycle);
   // Every bit is compared with step 1's.
-  for (const Step& step : kSteps) {
+  for (const Step& step : steps) {
     const bool chosen = options.all || step.number == int(options.step);
     if (!chosen && !(step.number == 1 && !timing) &&
         !(step.number + 1 == int(options.step) && options.timeline == "on"))
@@ -221,7 +239,7 @@ void layer_part(Report& report) {
   }
   if (!pictures.empty()) {
     report.picture(draw(pictures));
-    report.say(fmt::format("What to see in step {}: {}", options.step, kSteps[options.step - 1].look));
+    report.say(fmt::format("What to see in step {}: {}", options.step, steps[options.step - 1].look));
     report.say(kLegend);
   }
   report.table(table);
@@ -251,8 +269,9 @@ int main(int argc, char** argv) {
                "Keep the clock and compute nothing, for the full sizes on tinygpu");
   chapter.flag("--no-notes", options.no_notes,
                "Leave out each step's second run, in which tasks write down their times");
+  chapter.flag("--phases", options.phases, "Print what the parts of a task take on the critical path, by operation");
   chapter.choice("--dim", options.dim, {"64", "128"}, "Numbers of a head, of --size small");
-  chapter.number("--step", options.step, 1, kLastStep, "The step to run");
+  chapter.number("--step", options.step, 1, uint32_t(all_steps().size()), "The step to run");
   chapter.flag("--all", options.all, "Run every step, and say what limited each");
   chapter.flag("--plan", options.plan, "Run nothing: print the tasks, and what schedules are expected to take");
   chapter.number("--ctas", options.ctas, 1, 1024,
@@ -260,7 +279,8 @@ int main(int argc, char** argv) {
   chapter.choice("--schedule", options.schedule, {"critical", "in-order"}, "How steps 4 and 6 deal out tasks");
   chapter.choice("--graph", options.graph, {"layer", "cycle", "orphan"},
                  "The graph to compile; the last two are wrong, to see them refused");
-  chapter.number("--diff", options.diff, 2, kLastStep, "Run nothing: print what this step adds to the one before");
+  chapter.number("--diff", options.diff, 2, uint32_t(all_steps().size()),
+                 "Run nothing: print what this step adds to the one before");
   chapter.choice("--timeline", options.timeline, {"on", "off"}, "Draw what SMs did");
   return chapter.run(argc, argv);
 }

@@ -27,6 +27,7 @@ void launch_dependent(const Work& work);
 void launch_tasks(const Work& work);
 void launch_claimed(const Work& work);
 void launch_interleaved(const Work& work);
+void launch_marked(const Work& work);  // of Hopper's kernel alone
 
 /// What `launch` starts, as a graph that may be launched again and again: of steps whose tasks do not count launches.
 cudaGraphExec_t captured(const Work& work, void (*launch)(const Work&));
@@ -39,6 +40,7 @@ struct Step {
   bool counters = false;  // tasks wait for each other
   bool dealt = false;     // each CTA has a list of its own
   bool pairs = false;     // and an SM two CTAs
+  bool marked = false;    // tasks wait for marked words
 };
 inline constexpr Step kSteps[] = {
     {1, "launches", "a launch an operation, a CTA a task",

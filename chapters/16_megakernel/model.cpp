@@ -53,13 +53,14 @@ CUtensorMap pages_of(uint32_t blocks, uint16_t* data, uint64_t columns, uint64_t
 
 /// Numbers of each tensor.
 struct Counts {
-  size_t residual, normed, heads, cache, gated, qkv, out, gate_up, down, gains;
+  size_t residual, normed, heads, cache, newest, gated, qkv, out, gate_up, down, gains;
   explicit Counts(const Sizes& s) {
     const size_t row = size_t(s.batch) * s.hidden, l = s.layers;
     residual = (2 * l + 1) * row;
     normed = 2 * l * row;
     heads = l * s.batch * s.head_columns();
     cache = l * s.batch * s.kv_heads * (s.cache + 1) * s.dim;
+    newest = l * s.batch * s.kv_heads * s.dim;
     gated = l * s.batch * s.intermediate;
     qkv = l * s.qkv_rows() * s.hidden;
     out = l * s.hidden * s.head_columns();
@@ -103,7 +104,7 @@ struct DeviceModel::Memory {
   DeviceBuffer<uint16_t> qkv, out, gate_up, down, gains, residual, normed, q, keys, values, attended, gated;
   DeviceBuffer<float2> rotation;
   DeviceBuffer<float> scratch;
-  DeviceBuffer<uint32_t> meets, counters, claimed;
+  DeviceBuffer<uint32_t> meets, counters, claimed, marked;
   DeviceBuffer<Task> tasks;
   struct Lists {
     DeviceBuffer<Task> tasks;
@@ -135,6 +136,7 @@ struct DeviceModel::Memory {
         meets(p.meets),
         counters(p.counters),
         claimed(1),
+        marked(kTarget.marked && s.batch == 1 ? n.residual + 2 * n.heads + n.gated + 2 * n.newest : 1),
         tasks(p.tasks),
         dealt(d),
         pairs(in_pairs),
@@ -142,6 +144,7 @@ struct DeviceModel::Memory {
     meets.fill(0);
     counters.fill(0);
     claimed.fill(0);
+    marked.fill(0);
     if (!w) return;
     qkv.upload(w->qkv);
     out.upload(w->out);
@@ -184,6 +187,17 @@ DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt
   a.scratch = m.scratch.get();
   a.meets = m.meets.get();
   a.counters = m.counters.get();
+  uint32_t* words = m.marked.get();
+  for (const auto& [of, count] : {std::pair{&a.marked.residual, m.n.residual},
+                                  {&a.marked.q, m.n.heads},
+                                  {&a.marked.attended, m.n.heads},
+                                  {&a.marked.gated, m.n.gated},
+                                  {&a.marked.keys, m.n.newest},
+                                  {&a.marked.values, m.n.newest}}) {
+    *of = words;
+    words += count;
+  }
+  a.marks = 0;
   a.tasks = m.tasks.get();
   a.first_of_cta = m.dealt.first_of_cta.get();
   a.claimed = m.claimed.get();
@@ -232,6 +246,7 @@ Work DeviceModel::work(const Step& step, bool notes_times) const {
 void DeviceModel::launch(const Step& step, bool notes_times) {
   step.launch(work(step, notes_times));
   if (step.counters) ++work_.args.run;
+  if (step.marked) ++work_.args.marks;
   if (step.counters && !step.dealt) work_.args.claimed_before += work_.args.count + work_.ctas;
 }
 

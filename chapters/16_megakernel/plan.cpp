@@ -17,7 +17,7 @@ namespace {
 
 using gen5::layout::ceil_div;
 
-constexpr uint32_t kFewestPages = 8;  // of a part of attention
+constexpr uint32_t kFewestPages = 2;  // of a part of attention
 
 /// Counters of a tensor: one for each `part` columns, raised to `full` by the tasks that make them.
 struct Counters {

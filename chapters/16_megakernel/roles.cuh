@@ -31,8 +31,10 @@ struct PageRing {
 
 template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots> {
+  static constexpr bool kMarked = false;
   static constexpr uint32_t kN = N;
-  static constexpr uint32_t kInFlight = Pages;  // fewer gain nothing in the model, and no chip was there
+  static constexpr uint32_t kAttendInFlight = Pages,
+                            kInFlight = Pages;  // fewer gain nothing in the model, and no chip was there
   uint64_t accumulated[kAccumulators], drained[kAccumulators];
   uint32_t columns;
 
@@ -81,7 +83,7 @@ template <uint32_t N>
 constexpr uint32_t kInstruction = layout::instruction_descriptor({.m = kTile, .n = N});
 
 template <class S>
-__device__ void multiply(S& shared, uint32_t columns) {
+__device__ void multiply(const Arguments& args, S& shared, uint32_t columns) {
   Ring<S::kPages> at;
   Ring<kAccumulators> into;
   for (Walk<S> walk(shared); walk.next();) {
@@ -95,6 +97,7 @@ __device__ void multiply(S& shared, uint32_t columns) {
     }
     for (uint32_t page = 0; page < task.pages; ++page, at.advance()) {
       wait_for_page(shared, at);
+      if (args.ran && page == 0 && projection) args.ran[task.number].first = nanoseconds();
       const uint32_t empty = shared_address(&shared.empty[at.stage]);
       if (projection) {
         const uint32_t a = shared_address(shared.page[at.stage].weights);
@@ -138,7 +141,7 @@ __device__ bool finish_projection(const Arguments& args, const Task& task, S& sh
   tcgen05_fence_before_thread_sync();
   __syncwarp();
   if (elect_sync()) mbarrier_arrive(drained);
-  return finish_parts<kTile, 2>(args, task, shared, row, 0, 1);
+  return finish_parts<kTile, 2, 8>(args, task, shared, row, 0, 1);
 }
 
 template <class S>
@@ -170,6 +173,7 @@ template <uint32_t N, uint32_t Pages, class Source>
 __global__ void __launch_bounds__(kThreads, Source::kCtas)
     layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
+  static_assert(!Source::kMarked);  // Hopper's alone
   using S = Shared<N, Pages, Source::kSlots>;
   auto& shared = *reinterpret_cast<S*>(memory);
   if constexpr (Source::kDependent) griddepcontrol_launch_dependents();
@@ -181,7 +185,7 @@ __global__ void __launch_bounds__(kThreads, Source::kCtas)
   } else if (warp == 2) {
     load_inputs<S, Source>(args, shared);
   } else if (warp == 3) {
-    if (elect_sync()) multiply(shared, columns);
+    if (elect_sync()) multiply(args, shared, columns);
   } else {
     finish(args, shared, columns);
   }

@@ -12,11 +12,14 @@ struct Tiling {
   bool norms_apart = true;    // norms are operations; otherwise a projection of x normalises it while it multiplies
 };
 
+struct Step;
+
 struct Target {
   const char* title;
   const char* machine;  // tinygpu's, where there is no such GPU
   Tiling (*tiling)(uint32_t batch);
   uint32_t (*input_rows)(uint32_t batch);  // of a box of inputs
+  const Step* marked = nullptr;            // a step for one sequence, behind those that both have
 };
 /// Of this program: blackwell.cpp, or hopper/target.cpp.
 extern const Target kTarget;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -97,6 +98,46 @@ std::string CriticalPath::sentence() const {
 std::string CriticalPath::limit() const {
   const double most = std::max({hand_over, pages, sums});
   return most == hand_over ? "hand-over" : most == pages ? "pages" : "sums";
+}
+
+gen5::harness::Table phases(const Plan& plan, const std::vector<Ran>& ran, const CriticalPath& path,
+                            const Device& device) {
+  struct Mean {
+    double sum = 0;
+    uint32_t count = 0;
+    void add(unsigned long long from, unsigned long long to) {
+      sum += to > from ? double(to - from) : 0;
+      ++count;
+    }
+  };
+  enum { hand_over, first, products, store, raise, parts };
+  std::map<Op, std::array<Mean, parts>> of_op;
+  std::map<Op, uint32_t> tasks;
+  for (size_t i = 0; i < path.tasks.size(); ++i) {
+    const Ran& r = ran[path.tasks[i]];
+    const Op op = plan.tasks[path.tasks[i]].op;
+    auto& mean = of_op[op];
+    ++tasks[op];
+    // Behind the task before it on its CTA, or handed over by one that it needed.
+    const unsigned long long before = i ? ran[path.tasks[i - 1]].end : r.inputs;
+    if (before <= r.inputs) mean[hand_over].add(before, r.inputs);
+    const unsigned long long begin = std::max(before, r.inputs);
+    if (r.first) mean[first].add(begin, r.first);
+    if (r.summed) mean[products].add(std::max(begin, r.first), r.summed);
+    mean[store].add(r.summed ? r.summed : begin, r.stored);
+    mean[raise].add(r.stored, r.end);
+  }
+  gen5::harness::Table t({"on the critical path", "tasks", "handed over", "hand-over", "to first page",
+                          "to last product", "to stored", "to raised"});
+  constexpr const char* kNames[kOps] = {"", "norm", "attend", "qkv", "out", "gate_up", "down"};
+  for (const auto& [op, mean] : of_op) {
+    std::vector<std::string> row{kNames[uint32_t(op)], std::to_string(tasks[op]),
+                                 std::to_string(mean[hand_over].count)};
+    for (const Mean& m : mean)
+      row.push_back(m.count ? with_commas(uint64_t(device.cycles(m.sum / m.count / 1000))) : "-");
+    t.row(row);
+  }
+  return t;
 }
 
 double busy_share(const std::vector<Ran>& ran, uint32_t sms) {

@@ -4,6 +4,7 @@
 
 #include "chapters/16_megakernel/plan.h"
 #include "common/harness/device.h"
+#include "common/harness/table.h"
 #include "common/harness/timeline.h"
 
 namespace megakernel {
@@ -23,6 +24,10 @@ struct CriticalPath {
   std::string limit() const;
 };
 CriticalPath critical_path(const Plan& plan, const std::vector<Ran>& ran, const gen5::harness::Device& device);
+
+/// What the parts of a task take on the critical path: a row an operation, means in cycles.
+gen5::harness::Table phases(const Plan& plan, const std::vector<Ran>& ran, const CriticalPath& path,
+                            const gen5::harness::Device& device);
 
 /// The share of all SMs' time in which they had a task whose inputs were there.
 double busy_share(const std::vector<Ran>& ran, uint32_t sms);

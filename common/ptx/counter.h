@@ -31,4 +31,31 @@ GEN5_PTX uint32_t counter_claim(uint32_t* counter) {
   return before;
 }
 
+/// Adds 1 without any order.
+GEN5_PTX void counter_count(uint32_t* counter) {
+  asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+
+/// A word that other CTAs' threads read, which has all that they need in it: without any order beside others.
+GEN5_PTX void word_store(uint32_t* to, uint32_t word) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
+}
+
+/// A word that another CTA's thread writes.
+GEN5_PTX uint32_t word_read(const uint32_t* from) {
+  uint32_t word;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
+  return word;
+}
+
+/// Four of them. Each is read as a whole; the four may be of different moments.
+GEN5_PTX uint4 word_read_x4(const uint32_t* from) {
+  uint4 words;
+  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+               : "l"(from)
+               : "memory");
+  return words;
+}
+
 }  // namespace gen5::ptx

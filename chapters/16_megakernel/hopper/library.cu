@@ -30,6 +30,9 @@ struct Model {
   }
 };
 
+/// Steps 1 to 7.
+const Step& step_of(int number) { return number == kTarget.marked->number ? *kTarget.marked : kSteps[number - 1]; }
+
 template <class F>
 int guarded(F&& f) try {
   f();
@@ -79,7 +82,7 @@ uint64_t megakernel_bytes(void* model) {
   return all;
 }
 
-/// Steps 1 to 6; a graph of step 3's launches is step 13. `times`: `repeats` of them, each the mean of `launches`.
+/// Steps 1 to 7; a graph of step 3's launches is step 13. `times`: `repeats` of them, each the mean of `launches`.
 int megakernel_time(void* model, int step, uint32_t launches, uint32_t repeats, float* times) {
   return guarded([&] {
     DeviceModel& device = *static_cast<Model*>(model)->device;
@@ -90,7 +93,7 @@ int megakernel_time(void* model, int step, uint32_t launches, uint32_t repeats, 
       if (graph)
         GEN5_CUDA(cudaGraphLaunch(graph, nullptr));
       else
-        device.launch(kSteps[step - 1]);
+        device.launch(step_of(step));
     };
     time_of(2, launch);
     for (uint32_t i = 0; i < repeats; ++i) times[i] = time_of(launches, launch);
@@ -101,7 +104,7 @@ int megakernel_time(void* model, int step, uint32_t launches, uint32_t repeats, 
 /// One launch, for its results.
 int megakernel_run(void* model, int step) {
   return guarded([&] {
-    static_cast<Model*>(model)->device->launch(kSteps[step - 1]);
+    static_cast<Model*>(model)->device->launch(step_of(step));
     GEN5_CUDA(cudaDeviceSynchronize());
   });
 }
@@ -110,10 +113,22 @@ int megakernel_run(void* model, int step) {
 int megakernel_path(void* model, int step, char* text, uint64_t size) {
   return guarded([&] {
     Model& m = *static_cast<Model*>(model);
-    m.device->launch(kSteps[step - 1], true);
+    m.device->launch(step_of(step), true);
     GEN5_CUDA(cudaDeviceSynchronize());
     const std::string said = critical_path(m.plan, m.device->ran(), gen5::harness::current_device()).sentence();
     std::snprintf(text, size, "%s", said.c_str());
+  });
+}
+
+/// What the parts of a task take on the critical path, and how it is made up: a table.
+int megakernel_phases(void* model, int step, char* text, uint64_t size) {
+  return guarded([&] {
+    Model& m = *static_cast<Model*>(model);
+    m.device->launch(step_of(step), true);
+    GEN5_CUDA(cudaDeviceSynchronize());
+    const gen5::harness::Device device = gen5::harness::current_device();
+    const std::vector<Ran> ran = m.device->ran();
+    std::snprintf(text, size, "%s", phases(m.plan, ran, critical_path(m.plan, ran, device), device).render().c_str());
   });
 }
 

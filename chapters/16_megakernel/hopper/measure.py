@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Chapter 16's steps on this machine's Hopper GPU, beside device memory's rate and PyTorch: a table, and JSON.
 
-measure.py [--library libmegakernel_hopper.so] [--build] [--out FOLDER] [--seconds 200] [--quick]
+measure.py [--library libmegakernel_hopper.so] [--build] [--out FOLDER] [--seconds 200] [--quick] [--ours]
 
 --build makes the library first, with nvcc alone (fmt's headers have to be there). Stacks like a 1B model (16 layers) and
 an 8B one (4 layers), batches 1, 8, 32, caches 512 and 4,096. Every time is the mean of several launches that follow each
@@ -31,10 +31,16 @@ parser.add_argument("--build", action="store_true")
 parser.add_argument("--out", default="results")
 parser.add_argument("--seconds", type=float, default=200)
 parser.add_argument("--quick", action="store_true", help="batch 1 and cache 512 alone, without PyTorch")
+parser.add_argument("--ours", action="store_true", help="without PyTorch's times")
 arguments = parser.parse_args()
 
 MODELS = {"1b": (2048, 32, 8, 64, 8192, 16), "8b": (4096, 32, 8, 128, 14336, 4)}  # hidden, heads, kv heads, dim, intermediate, layers
-STEPS = {4: "tasks", 5: "claimed", 6: "interleaved", 1: "launches", 2: "graph", 3: "dependent", 13: "dependent, as a graph"}
+STEPS = {4: "tasks", 7: "marked", 5: "claimed", 6: "interleaved", 1: "launches", 2: "graph", 3: "dependent", 13: "dependent, as a graph"}
+
+
+def steps(batch):
+    """The seventh is for one sequence."""
+    return {s: title for s, title in STEPS.items() if s != 7 or batch == 1}
 
 
 def left():
@@ -141,6 +147,12 @@ class Model:
         text = ctypes.create_string_buffer(400)
         call("path", self.handle, step, text, ctypes.c_uint64(400))
         return text.value.decode()
+
+    def phases(self, step):
+        """A table: what the parts of a task take on the critical path."""
+        text = ctypes.create_string_buffer(4000)
+        call("phases", self.handle, step, text, ctypes.c_uint64(4000))
+        return text.value.decode().splitlines()
 
     def tensor(self, name):
         data, count = ctypes.c_void_p(), ctypes.c_uint64()
@@ -268,7 +280,7 @@ def check(name, batch):
     model = Model(name, batch, 512, layers=2)
     reference = Torch(torch, model)
     kept = {}
-    for step in (1, 2, 3, 4, 5, 6):
+    for step in sorted(s for s in steps(batch) if s < 13):
         last = tensor_of(torch, model, "last_x", batch, model.sizes[0])
         last.fill_(float("nan"))
         torch.cuda.synchronize()
@@ -293,21 +305,24 @@ def memory():
 
 def point(name, batch, cache, rate):
     """Our steps. `rate`: bytes a microsecond."""
-    row = {"us": {}, "path": {}}
+    row = {"us": {}, "path": {}, "phases": {}}
     model = Model(name, batch, cache)
     row["bytes"] = model.bytes()
-    for step, title in STEPS.items():
+    for step, title in steps(batch).items():
         times = model.time(step, 8, 7)
         row["us"][title] = summary(times)
         row["us"][title]["of_memory"] = round(row["bytes"] / statistics.median(times) / rate, 3)
         if step < 13:
             row["path"][title] = model.path(step)
+        if step in (4, 7):
+            row["phases"][title] = model.phases(step)
         print("   ", title, row["us"][title], flush=True)
         part.write_text(json.dumps(row))
     model.close()
     if batch == 1 and cache == 512:
         model = Model(name, batch, cache, in_turns=True)
         row["us"]["tasks, in turns"] = summary(model.time(4, 8, 7))
+        row["us"]["marked, in turns"] = summary(model.time(7, 8, 7))
         model.close()
     return row
 
@@ -357,10 +372,12 @@ for name, batch, cache in points:
     row.update(json.loads(part.read_text()) | found if "failed" in found else found)
     result["points"].append(row)
     say(name, batch, cache, {k: (v["median"], v.get("of_memory")) for k, v in row["us"].items()}, row.get("failed", ""))
-    say(" ", row["path"].get("tasks", ""))
+    for title, table in row.get("phases", {}).items():
+        say(title, row["path"].get(title, ""))
+        print("\n".join(table), flush=True)
     keep()
 
-if torch:
+if torch and not arguments.ours:
     for row in result["points"]:
         if left() < 15 or "bytes" not in row:
             say("no time left for PyTorch, or nothing to compare it with, at", row["model"], row["batch"], row["cache"])

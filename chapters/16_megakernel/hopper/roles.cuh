@@ -65,10 +65,13 @@ struct Signal {
 };
 constexpr uint32_t kSignals = 4;
 
-template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
+template <uint32_t N, uint32_t Pages, uint32_t Slots = 4, bool Marked = false>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is_wide(N), NoSums, NarrowSums> {
   static constexpr uint32_t kN = N;
+  static constexpr bool kMarked = Marked;                       // tasks hand each other marked words
   static constexpr uint32_t kInFlight = Pages < 3 ? Pages : 3;  // 48 KiB an SM: what memory brings in 1.4 microseconds
+  // Attention hands nothing over before its last page.
+  static constexpr uint32_t kAttendInFlight = is_wide(N) ? Pages : kInFlight;
   Signal signal[kSignals];
   using P = Page<N>;
 
@@ -126,11 +129,37 @@ __device__ void multiply_page(const Page<N>& page, float (&d)[4][4], float& squa
     }
 }
 
+/// As Beside, where a task's inputs are marked words: the x that its sums are added to, and where its words go.
+struct MarkedBeside {
+  QkvRow place;
+  uint16_t x[1];
+  uint32_t* to;
+
+  __device__ MarkedBeside(const Arguments& args, const Task& task, uint32_t row, uint32_t b, uint32_t) {
+    if (b >= args.batch) return;
+    if (task.op == Op::qkv) {
+      place = QkvRow(args, task.layer, row);
+      const uint32_t of_head = (args.group + 2) * args.dim, kv_head = row / of_head, head = row % of_head / args.dim;
+      const uint32_t i = row % args.dim;
+      to = head < args.group
+               ? args.marked.q + ((task.layer * args.kv_heads + kv_head) * args.group + head) * args.dim + i
+               : (head == args.group ? args.marked.keys : args.marked.values) +
+                     (task.layer * args.kv_heads + kv_head) * args.dim + i;
+    } else if (task.op == Op::gate_up) {
+      to = args.marked.gated + task.layer * args.intermediate + row;
+    } else {
+      const size_t from = size_t(task.half) * args.hidden + row;
+      to = args.marked.residual + from + args.hidden;
+      x[0] = task.half ? marked_number(args.marked.residual + from, mark_of(args)) : args.residual[from];
+    }
+  }
+};
+
 /// Adds the warps' sums up, and stores the tile: a thread has a number of it. Of gate_up warps 0 and 2 have gate's
 /// pages.
-template <class S>
+template <class S, class Aside>
 __device__ void store_tile(const Arguments& args, const Task& task, const S& shared, uint32_t turn,
-                           const Beside<1>& beside) {
+                           const Aside& beside) {
   const uint32_t row = threadIdx.x % 16, b = threadIdx.x / 16, column = task.tile * 16 + row;
   float sum[kWarps], squares[kWarps], factor = 1;
 #pragma unroll
@@ -146,14 +175,20 @@ __device__ void store_tile(const Arguments& args, const Task& task, const S& sha
   const float mine = (task.op == Op::gate_up ? even : even + odd) * factor, up = odd * factor;
   const float other = __shfl_xor_sync(0xffffffff, mine, 1);
   if (b >= args.batch) return;
-  if (task.op == Op::qkv)
-    beside.place.to[b * beside.place.stride] = rounded(mine * beside.place.turn.x + other * beside.place.turn.y);
-  else if (task.op == Op::gate_up)
-    args.gated[(size_t(task.layer) * args.batch + b) * args.intermediate + column] =
-        rounded(mine / (1 + __expf(-mine)) * up);
-  else
-    args.residual[(size_t(task.half + 1) * args.batch + b) * args.hidden + column] =
-        rounded(number(beside.x[0]) + mine);
+  uint16_t* to;
+  uint16_t made;
+  if (task.op == Op::qkv) {
+    to = beside.place.to + b * beside.place.stride;
+    made = rounded(mine * beside.place.turn.x + other * beside.place.turn.y);
+  } else if (task.op == Op::gate_up) {
+    to = args.gated + (size_t(task.layer) * args.batch + b) * args.intermediate + column;
+    made = rounded(mine / (1 + __expf(-mine)) * up);
+  } else {
+    to = args.residual + (size_t(task.half + 1) * args.batch + b) * args.hidden + column;
+    made = rounded(number(beside.x[0]) + mine);
+  }
+  if constexpr (S::kMarked) store_marked(beside.to, made, mark_of(args));
+  *to = made;
 }
 
 /// `turn`: 0 and 1 by turns, so that the next task's sums do not meet these.
@@ -161,10 +196,12 @@ template <class S>
 __device__ void project_narrow(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at, uint32_t turn) {
   constexpr uint32_t kN = S::kN;
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const Beside<1> beside(args, task, task.tile * 16 + threadIdx.x % 16, threadIdx.x / 16, 0);
+  using Aside = std::conditional_t<S::kMarked, MarkedBeside, Beside<1>>;
+  const Aside beside(args, task, task.tile * 16 + threadIdx.x % 16, threadIdx.x / 16, 0);
   float d[4][4] = {}, squares = 0;
   for (uint32_t page = 0; page < task.pages; ++page) {
     wait_for_page(shared, at);
+    if (page == 0) note_first(args, task);
     if (page % kWarps == warp) {
       if (is_normed(task.op))
         multiply_page<kN, true>(shared.page[at.stage], d, squares);
@@ -173,7 +210,6 @@ __device__ void project_narrow(const Arguments& args, const Task& task, S& share
     }
     give_page(shared, at);
   }
-  note_sum(args, task);
 
   // Four lanes share a row of the batch.
   squares += __shfl_xor_sync(0xffffffff, squares, 1);
@@ -183,6 +219,7 @@ __device__ void project_narrow(const Arguments& args, const Task& task, S& share
   for (uint32_t i = 0; i < 4; ++i)
     shared.sums[turn][warp][lane % 4 * 2 + i % 2][lane / 4 + i / 2 * 8] = d[0][i] + d[1][i] + (d[2][i] + d[3][i]);
   meet();
+  note_sum(args, task);
   store_tile(args, task, shared, turn, beside);
 }
 
@@ -258,6 +295,7 @@ __device__ bool project_wide(const Arguments& args, const Task& task, S& shared,
   float d[2][kN / 2];
   for (uint32_t page = 0; page < task.pages; ++page) {
     wait_for_page(shared, at);
+    if (page == 0) note_first(args, task);
     if (halves == 2 && page % 2)
       multiply_wide<kN>(shared.page[at.stage], d[1], page == 1);
     else
@@ -278,7 +316,9 @@ __device__ bool project_wide(const Arguments& args, const Task& task, S& shared,
     for (uint32_t i = 0; i < kN / 2; ++i)
       if (const uint32_t b = sequence_of(i); half < halves && b < args.batch)
         sums[(half * args.batch + b) * kRows + row_of(i)] = d[half][i];
-  return finish_parts<kRows, 4>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows, kEpilogue / kRows);
+  constexpr uint32_t kAtATime = kN == 32 ? 16 : 8;  // sequences
+  return finish_parts<kRows, 32 / kAtATime, kAtATime>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows,
+                                                      kEpilogue / kRows);
 }
 
 /// All warps have stored what the task makes: tells the raiser.
@@ -329,16 +369,122 @@ __device__ void finish(const Arguments& args, S& shared) {
     } else {
       project_narrow(args, task, shared, at, to.stage % 2);
     }
+    if (args.ran && done && threadIdx.x == 0) args.ran[task.number].stored = nanoseconds();
+    if constexpr (S::kMarked) {
+      if (done && threadIdx.x == 0) {
+        counter_count(&args.counters[task.raises]);
+        if (args.ran) args.ran[task.number].end = nanoseconds();
+      }
+      done = false;  // there is nothing left for the raiser
+    }
     tell(shared, to, done ? task.raises : Signal::kNothing, task.number);
   }
   tell(shared, to, Signal::kEnd, 0);
+}
+
+/// A page's inputs as marked words: a lane has eight numbers of each 256, and zeros behind the last column.
+template <class P>
+struct MarkedInputs {
+  static constexpr uint32_t kEights = P::kBlocks * kBlock / 256;
+  MarkedEight eight[kEights];
+
+  /// The numbers of columns [first, columns).
+  __device__ void load(const uint32_t* from, uint32_t first, uint32_t columns) {
+#pragma unroll
+    for (uint32_t i = 0; i < kEights; ++i)
+      eight[i].load(from + min(first + i * 256 + threadIdx.x % 32 * 8, columns - 8));
+  }
+  __device__ bool there(uint32_t mark) const {
+    bool all = true;
+#pragma unroll
+    for (const MarkedEight& e : eight) all &= e.there(mark);
+    return all;
+  }
+  /// As TMA would leave them.
+  __device__ void store(P& page, uint32_t first, uint32_t columns) const {
+#pragma unroll
+    for (uint32_t i = 0; i < kEights; ++i) {
+      const uint32_t column = i * 256 + threadIdx.x % 32 * 8;
+      *reinterpret_cast<uint4*>(page.inputs + layout::swizzled(layout::Swizzle::b128, column * 2)) =
+          first + column < columns ? eight[i].numbers() : uint4{};
+    }
+  }
+};
+
+/// Loads the marked words that a task's pages are multiplied with. Those of several blocks are on their way at a time.
+template <class S>
+__device__ void load_marked_pages(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& to) {
+  using P = typename S::P;
+  constexpr uint32_t kAtOnce = 4;
+  const uint32_t mark = mark_of(args), pages = task.op == Op::gate_up ? 2 : 1, count = task.pages / pages;
+  const uint32_t columns = task.op == Op::out    ? args.heads * args.dim
+                           : task.op == Op::down ? args.intermediate
+                                                 : args.hidden;
+  const uint32_t* const from = task.op == Op::out    ? args.marked.attended + task.layer * columns
+                               : task.op == Op::down ? args.marked.gated + task.layer * columns
+                                                     : args.marked.residual + task.half * columns;
+  const auto first = [&](uint32_t block) { return (task.first + block) * P::kBlocks * kBlock; };
+  MarkedInputs<P> inputs[kAtOnce];
+#pragma unroll
+  for (uint32_t k = 0; k < kAtOnce; ++k)
+    if (k < count) inputs[k].load(from, first(k), columns);
+  for (uint32_t block = 0; block < count; block += kAtOnce) {
+#pragma unroll
+    for (uint32_t k = 0; k < kAtOnce; ++k) {
+      if (block + k >= count) break;
+      while (!inputs[k].there(mark)) inputs[k].load(from, first(block + k), columns);
+      for (uint32_t page = 0; page < pages; ++page, to.advance()) {
+        mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
+        inputs[k].store(shared.page[to.stage], first(block + k), columns);
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.full[to.stage]));
+      }
+      if (block + k + kAtOnce < count) inputs[k].load(from, first(block + k + kAtOnce), columns);
+    }
+  }
+}
+
+/// The inputs' warp where tasks hand each other marked words. What is given before the launch has no marks: TMA loads
+/// it.
+template <class S>
+__device__ void load_marked(const Arguments& args, S& shared) {
+  Ring<S::kPages> to;
+  for (Walk<S> walk(shared); walk.next();) {
+    const Task task = walk.task;
+    // The counters say when to look; that a number is there, only its mark says.
+    const uint32_t target = (args.run + 1) * task.wait_for;
+    for (uint32_t i = threadIdx.x % 32; i < task.waits; i += 32)
+      while (int32_t(word_read(&args.counters[task.wait_first + i]) - target) < 0) {
+      }
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+      if (args.ran) args.ran[task.number].inputs = nanoseconds();
+      mbarrier_arrive(walk.ready());
+      mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
+    }
+    walk.at.advance();
+    if (is_projection(task.op) && task.waits) {
+      load_marked_pages(args, task, shared, to);
+      continue;
+    }
+    for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
+      const uint32_t full = shared_address(&shared.full[to.stage]);
+      mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
+      if (threadIdx.x % 32) continue;
+      if (is_projection(task.op))
+        S::load_inputs(args, task, page, shared.page[to.stage], full);
+      else
+        mbarrier_arrive(full);
+    }
+    __syncwarp();
+  }
 }
 
 template <uint32_t N, uint32_t Pages, class Source>
 __global__ void __launch_bounds__(kThreads, is_wide(N) && !Source::kCounters ? 1 : Source::kCtas)
     layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  using S = Shared<N, Pages, Source::kSlots>;
+  using S = Shared<N, Pages, Source::kSlots, Source::kMarked>;
   auto& shared = *reinterpret_cast<S*>(memory);
   if constexpr (Source::kDependent) griddepcontrol_launch_dependents();
   const uint32_t warp = threadIdx.x / 32;
@@ -358,7 +504,10 @@ __global__ void __launch_bounds__(kThreads, is_wide(N) && !Source::kCounters ? 1
   } else if (warp == 5) {
     if (elect_sync()) load_weights(args, shared);
   } else if (warp == 6) {
-    load_inputs<S, Source>(args, shared);
+    if constexpr (S::kMarked)
+      load_marked(args, shared);
+    else
+      load_inputs<S, Source>(args, shared);
   } else {
     if (elect_sync()) raise_counters(args, shared);
   }

@@ -6,3 +6,5 @@
 #include "chapters/16_megakernel/step4_tasks.cu"
 #include "chapters/16_megakernel/step5_claimed.cu"
 #include "chapters/16_megakernel/step6_interleaved.cu"
+
+#include "chapters/16_megakernel/hopper/step7_marked.cu"
