@@ -50,6 +50,7 @@ _DL_CUDA = 2  # kDLCUDA
 
 def _change(torch: typing.Any) -> None:
     """Installs the real CUDA tensors if torch was built with CUDA, and otherwise CPU tensors under another name."""
+    _torch_cuda.without_kernels(torch.autograd.profiler)
     if torch.version.cuda and os.environ.get("GEN5_TORCH") != "cpu":
         _torch_operators.install(torch)
     else:

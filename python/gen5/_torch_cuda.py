@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import types
 import typing
 
@@ -135,6 +136,20 @@ def _refuse_class(name: str) -> type:
 
 def _context(name: str) -> type:
     return type(name, (contextlib.nullcontext,), {"__module__": "torch.cuda"})
+
+
+def without_kernels(profiler: typing.Any) -> None:
+    """`profiler`: torch.autograd.profiler. For kernels it asks CUPTI, which ends the process where NVIDIA's driver is not: it records what the host
+    does."""
+    begin = profiler.profile.__init__
+
+    @functools.wraps(begin)
+    def begin_on_host(self: typing.Any, *arguments: object, **options: object) -> None:
+        if options.get("use_device") == "cuda":
+            options |= {"use_device": None, "use_cpu": True}
+        begin(self, *arguments, **options)
+
+    profiler.profile.__init__ = begin_on_host
 
 
 def stand_in(cuda: typing.Any, generator: typing.Any) -> None:

@@ -238,8 +238,15 @@ TEST_F(GraphMemory, OneExecutableGraphAtATimeAndNoCopy) {
   cudaGraph_t copy;
   EXPECT_EQ(cudaGraphClone(&copy, graph_), cudaErrorNotSupported);
   cudaGraphExecUpdateResultInfo info;
-  EXPECT_EQ(cudaGraphExecUpdate(exec, graph_, &info), cudaErrorGraphExecUpdateFailure);
+  OK(cudaGraphExecUpdate(exec, graph_, &info));
+  EXPECT_EQ(info.result, cudaGraphExecUpdateSuccess);
+  cudaGraph_t larger;
+  OK(cudaGraphCreate(&larger, 0));
+  cudaMemAllocNodeParams twice = bytes(2 * kBytes);
+  OK(cudaGraphAddMemAllocNode(&allocate, larger, nullptr, 0, &twice));
+  EXPECT_EQ(cudaGraphExecUpdate(exec, larger, &info), cudaErrorGraphExecUpdateFailure);
   EXPECT_EQ(info.result, cudaGraphExecUpdateErrorNotSupported);
+  OK(cudaGraphDestroy(larger));
   OK(cudaGraphExecDestroy(exec));
   OK(cudaGraphInstantiate(&second, graph_, 0));
   OK(cudaGraphExecDestroy(second));
@@ -260,10 +267,10 @@ TEST_F(GraphMemory, WhatCannotBeAllocatedIsRefused) {
   EXPECT_EQ(cudaGraphAddMemAllocNode(&node, graph_, nullptr, 0, &p), cudaErrorInvalidValue);
   p = bytes(kBytes);
   p.poolProps.location.id = 1;
-  EXPECT_EQ(cudaGraphAddMemAllocNode(&node, graph_, nullptr, 0, &p), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGraphAddMemAllocNode(&node, graph_, nullptr, 0, &p), cudaErrorInvalidValue);
   p = bytes(kBytes);
   p.poolProps.handleTypes = cudaMemHandleTypePosixFileDescriptor;
-  EXPECT_EQ(cudaGraphAddMemAllocNode(&node, graph_, nullptr, 0, &p), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaGraphAddMemAllocNode(&node, graph_, nullptr, 0, &p), cudaErrorNotSupported);
   EXPECT_EQ(cudaGraphAddMemAllocNode(&node, graph_, nullptr, 0, nullptr), cudaErrorInvalidValue);
   size_t free = 0, total = 0;
   OK(cudaMemGetInfo(&free, &total));
@@ -281,20 +288,21 @@ TEST_F(GraphMemory, StaysWithTheGraphsUntilItIsTrimmed) {
   uint64_t zero = 0;
   OK(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemHigh, &zero));
   ASSERT_EQ(bytes_of(cudaGraphMemAttrUsedMemCurrent), 0u);
+  constexpr uint64_t kPiece = 33'554'432;  // which an H200 says of 256 bytes
   cudaGraphNode_t first, second, freed;
-  float* const p = allocation(first);
+  float* const p = allocation(first, {}, kPiece);
   float* const q = allocation(second, {first});
   OK(cudaGraphAddMemFreeNode(&freed, graph_, &second, 1, p));
   OK(cudaGraphLaunch(made(), stream_));
   OK(cudaStreamSynchronize(stream_));
-  EXPECT_EQ(bytes_of(cudaGraphMemAttrUsedMemCurrent), 2 * kBytes);
+  EXPECT_EQ(bytes_of(cudaGraphMemAttrUsedMemCurrent), 2 * kPiece);
   OK(cudaDeviceGraphMemTrim(0));
-  EXPECT_EQ(bytes_of(cudaGraphMemAttrUsedMemCurrent), kBytes) << "what is not freed stays";
+  EXPECT_EQ(bytes_of(cudaGraphMemAttrUsedMemCurrent), kPiece) << "what is not freed stays";
   OK(cudaFree(q));
-  EXPECT_EQ(bytes_of(cudaGraphMemAttrReservedMemCurrent), kBytes);
+  EXPECT_EQ(bytes_of(cudaGraphMemAttrReservedMemCurrent), kPiece);
   OK(cudaDeviceGraphMemTrim(0));
   EXPECT_EQ(bytes_of(cudaGraphMemAttrReservedMemCurrent), 0u);
-  EXPECT_EQ(bytes_of(cudaGraphMemAttrUsedMemHigh), 2 * kBytes);
+  EXPECT_EQ(bytes_of(cudaGraphMemAttrUsedMemHigh), 2 * kPiece);
   EXPECT_EQ(cudaDeviceSetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &zero), cudaErrorInvalidValue);
   EXPECT_EQ(cudaDeviceGetGraphMemAttribute(1, cudaGraphMemAttrUsedMemHigh, &zero), cudaErrorInvalidDevice);
 }

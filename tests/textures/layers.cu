@@ -1,9 +1,10 @@
 // Layered and cube-map arrays: texels that hold their own place, read at points whose answer is worked out by hand from
-// CUDA's programming guide, and surfaces of the same arrays. Returns 0 if all is as it should be. With an argument, a
-// kernel that breaks a rule.
+// CUDA's programming guide or was an H200's, and surfaces of the same arrays. Returns 0 if all is as it should be. With
+// an argument, a kernel that breaks a rule.
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -55,6 +56,10 @@ __global__ void shift_faces(cudaSurfaceObject_t s) {
 }
 __global__ void number_faces(cudaSurfaceObject_t s) {
   surfCubemapLayeredwrite(float(threadIdx.z), s, threadIdx.x * 4, threadIdx.y, threadIdx.z);
+}
+__global__ void outside(cudaSurfaceObject_t s, int layer, float* out) {
+  surf2DLayeredread(out, s, 0, 0, layer, cudaBoundaryModeClamp);
+  surf2DLayeredread(out + 1, s, 0, 0, layer, cudaBoundaryModeZero);
 }
 __global__ void behind_the_last(cudaSurfaceObject_t s) { surf2DLayeredwrite(1.0f, s, 0, 0, 3); }
 __global__ void without_layer(cudaSurfaceObject_t s) { surf2Dwrite(1.0f, s, 0, 0); }
@@ -138,6 +143,9 @@ void layers() {
   // Halfway between texels 2 and 3: no other layer takes part.
   EXPECT_READS(lines, sampler(cudaFilterModeLinear, false, clamp), Read::line,
                {{{3, 0, 0, 0}, 2.5f}, {{3, 0, 0, 2}, 202.5f}});
+  // The row is read whole, though y has a border: half of texel 0 and half of nothing.
+  EXPECT_READS(lines, sampler(cudaFilterModeLinear, false, cudaAddressModeBorder), Read::line,
+               {{{3, 0, 0, 2}, 202.5f}, {{0, 0, 0, 2}, 100}});
 
   const Numbered planes(make_cudaExtent(4, 3, 5), cudaArrayLayered);
   EXPECT_READS(planes, sampler(cudaFilterModePoint, false, clamp), Read::plane,
@@ -163,6 +171,19 @@ void cubes() {
   EXPECT_READS(one, sampler(cudaFilterModeLinear, true, clamp), Read::cube, middles);
   EXPECT_READS(one, sampler(cudaFilterModeLinear, true, clamp), Read::cube,
                {{{1, 0, 0, 0}, 16.5f}, {{-2, 0, 0, 0}, 116.5f}, {{0, 0.5f, 0, 0}, 216.5f}, {{0, 0, -1, 0}, 516.5f}});
+  // An H200's: where two parts are as large z goes before y, and y before x; what is no number is a middle.
+  const float no_number = std::nanf(""), most = INFINITY;
+  EXPECT_READS(one, sampler(cudaFilterModePoint, true, clamp), Read::cube,
+               {{{1, 1, 1, 0}, 403}, {{1, 1, 0, 0}, 223}, {{-1, 0, -1, 0}, 523}, {{0, 0, 0, 0}, 422}});
+  EXPECT_READS(one, sampler(cudaFilterModeLinear, true, clamp), Read::cube,
+               {{{0, 0, 0, 0}, 416.5f},
+                {{most, 0.25f, -0.75f, 0}, 416.5f},
+                {{0.5f, most, -0.75f, 0}, 416.5f},
+                {{0.5f, 0.25f, most, 0}, 216.5f},
+                {{0.5f, 0.25f, no_number, 0}, 6.5f},
+                {{1e38f, 0.25f, -0.75f, 0}, 416.5f}});
+  // A cube map is read by a direction with coordinates of texels too.
+  EXPECT_READS(one, sampler(cudaFilterModePoint, false, clamp), Read::cube, middles);
   auto seamless = sampler(cudaFilterModePoint, true, cudaAddressModeWrap);
   seamless.seamlessCubemap = 1;
   EXPECT_READS(one, seamless, Read::cube, middles);
@@ -205,6 +226,14 @@ void surfaces() {
   const Numbered two(make_cudaExtent(2, 2, 12), cudaArrayCubemap | cudaArrayLayered | written);
   number_faces<<<1, dim3(2, 2, 12)>>>(Surface(two).object);
   for (size_t i = 0; i < 48; ++i) EXPECT(two.texels()[i] == float(i / 4));
+  // A layer outside: the last one, below zero too, as an H200 has it; or none.
+  float* out;
+  EXPECT(cudaMallocManaged(&out, 8) == cudaSuccess);
+  for (int layer : {-1, 5, 70000}) {
+    outside<<<1, 1>>>(Surface(planes).object, layer, out);
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess && out[0] == 400 && out[1] == 0);
+  }
+  EXPECT(cudaFree(out) == cudaSuccess);
 }
 
 void refused() {
@@ -217,6 +246,7 @@ void refused() {
   EXPECT(made(8, 8, 5, cudaArrayCubemap) == cudaErrorInvalidValue);                     // five faces
   EXPECT(made(8, 8, 12, cudaArrayCubemap) == cudaErrorInvalidValue);                    // two cubes are layers
   EXPECT(made(8, 8, 9, cudaArrayCubemap | cudaArrayLayered) == cudaErrorInvalidValue);  // one cube and a half
+  EXPECT(made(8, 8, 2049, cudaArrayLayered) == cudaErrorInvalidValue);                  // at most 2,048
   EXPECT(made(8, 0, 3, 0) == cudaErrorInvalidValue);                                    // layers need the flag
   cudaExtent extent;
   unsigned flags = 0;
@@ -228,9 +258,6 @@ void refused() {
   auto d = sampler(cudaFilterModeLinear, true, cudaAddressModeClamp);
   d.seamlessCubemap = 1;
   EXPECT(cudaCreateTextureObject(&t, &r, &d, nullptr) == cudaErrorNotSupported);
-  d.seamlessCubemap = 0, d.normalizedCoords = 0;
-  EXPECT(cudaCreateTextureObject(&t, &r, &d, nullptr) == cudaErrorNotSupported);
-  d.seamlessCubemap = 1;
   r = resource_of(planes.array);
   EXPECT(cudaCreateTextureObject(&t, &r, &d, nullptr) == cudaErrorInvalidValue);
   (void)cudaGetLastError();
@@ -259,6 +286,7 @@ int broken(const std::string& name) {
   if (name == "behind") behind_the_last<<<1, 1>>>(s.object);
   if (name == "without") without_layer<<<1, 1>>>(s.object);
   std::printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+  std::fflush(stdout);
   std::_Exit(0);
 }
 

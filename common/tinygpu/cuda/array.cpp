@@ -33,7 +33,8 @@ const T* find(State& s, uint64_t handle, const char* name) {
 
 /// Whether CUDA has arrays of this size with these flags.
 bool has_size(const Array& a) {
-  if (!a.size[0]) return false;
+  constexpr uint64_t kMostLayers = 2048;
+  if (!a.size[0] || (a.layered() && a.size[2] > kMostLayers)) return false;
   if (a.cube()) return a.size[0] == a.size[1] && (a.layered() ? a.size[2] && a.size[2] % 6 == 0 : a.size[2] == 6);
   return a.layered() ? a.size[2] : a.size[1] || !a.size[2];
 }
@@ -126,7 +127,8 @@ CUresult set_seamless(TextureObject& t) {
   return CUDA_SUCCESS;
 }
 
-CUresult make_texture(State& s, const TextureObject& t, CUtexObject* handle) {
+CUresult make_texture(State& s, TextureObject t, CUtexObject* handle) {
+  t.normalized |= t.cube;  // a direction, whatever the flag says
   const bool integers = t.format.kind != TexelFormat::Kind::floating;
   const uint8_t c = t.format.channels;
   if (c != 1 && c != 2 && c != 4) return CUDA_ERROR_INVALID_VALUE;
@@ -139,7 +141,6 @@ CUresult make_texture(State& s, const TextureObject& t, CUtexObject* handle) {
   const auto mirrored = [&](int d) { return t.mode[d] == TextureObject::Address::mirror; };
   if (t.filter && t.dims == 3 && t.normalized && (mirrored(0) || mirrored(2)))
     return CUresult(say_not_implemented("a filtered 3D texture that is mirrored in x or z"));
-  if (t.cube && !t.normalized) return CUresult(say_not_implemented("a cube map without normalized coordinates"));
   return keep(s, t, TextureObject::kName, handle);
 }
 

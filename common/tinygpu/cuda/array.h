@@ -42,7 +42,7 @@ CUresult set_mode(TextureObject& t, int dimension, int mode, const float* border
 /// Reads across the edges of a cube's faces, which replaces the addressing modes. The filter has to be set before.
 CUresult set_seamless(TextureObject& t);
 /// Makes the object, if CUDA has textures like it: INVALID_VALUE otherwise.
-CUresult make_texture(State& s, const TextureObject& t, CUtexObject* handle);
+CUresult make_texture(State& s, TextureObject t, CUtexObject* handle);
 CUresult destroy_texture(State& s, uint64_t handle);
 
 /// A surface of an array. INVALID_VALUE if it was not made for one (CUDA_ARRAY3D_SURFACE_LDST).

@@ -57,9 +57,9 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode* out, CUgraph graph, const CUgraphNode
 CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* after, size_t count,
                                 CUDA_MEM_ALLOC_NODE_PARAMS* p) {
   if (!p || p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-      p->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE || p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+      p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE || p->poolProps.location.id != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  if (p->poolProps.location.id != 0) return CUDA_ERROR_INVALID_DEVICE;
+  if (p->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE) return CUDA_ERROR_NOT_SUPPORTED;
   return make_node(out, graph, after, count, [&](State& s, Graph& g, std::vector<GraphNode*> nodes, GraphNode*& n) {
     const CUresult e = g.add_allocation(s.graph_memory, std::move(nodes), p->bytesize, n);
     if (e == CUDA_SUCCESS) p->dptr = n->allocates->at.address;

@@ -370,7 +370,8 @@ bool update(GraphExec& e, Graph& g, CUgraphExecUpdateResult& why, GraphNode*& wh
     why = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
     if (where->type != e.steps[i].type) return false;
     why = CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
-    if (where->allocates || where->frees || where->conditional) return false;
+    if (where->conditional) return false;
+    if (where->allocates && where->allocates->bytes != e.steps[i].allocates->bytes) return false;
     why = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     if (edges(*where, place) != edges(e.steps[i], e.place)) return false;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/tinygpu/base/align_up.h"
 #include "common/tinygpu/cuda/graph.h"
 #include "common/tinygpu/cuda/show.h"
 
@@ -91,11 +92,12 @@ CUresult GraphMemory::free(uint64_t address) {
 
 CUresult GraphMemory::get(CUgraphMem_attribute attribute, uint64_t* value) const {
   if (!value) return CUDA_ERROR_INVALID_VALUE;
+  constexpr uint64_t kPiece = 32 << 20;  // so much at a time, an H200 says
   switch (attribute) {
     case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT: *value = kept_; return CUDA_SUCCESS;
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT: *value = align_up(kept_, kPiece); return CUDA_SUCCESS;
     case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
-    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH: *value = most_kept_; return CUDA_SUCCESS;
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH: *value = align_up(most_kept_, kPiece); return CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
 }

@@ -53,7 +53,7 @@ uint64_t place(Warp& w, const Op& op, const SurfaceObject& s, const uint32_t* co
   const int64_t most[3] = {int64_t(s.row) - bytes, int64_t(s.height) - 1, int64_t(s.depth) - 1};
   int64_t at[3] = {};
   for (int d = 0; d < k.dims; ++d) at[d] = w.at<int32_t>(coordinates[d])[lane];
-  if (k.layered) at[2] = w.at<int32_t>(coordinates[k.dims])[lane];
+  if (k.layered) at[2] = w.at<uint32_t>(coordinates[k.dims])[lane];  // below zero it is behind the last one
   if (at[0] % bytes)
     w.fault(FaultKind::misaligned_address, "misaligned-address",
             fmt::format("surface access of {} bytes at x = {}, which is not a multiple of that", bytes, at[0]),
@@ -62,7 +62,7 @@ uint64_t place(Warp& w, const Op& op, const SurfaceObject& s, const uint32_t* co
     if (at[d] >= 0 && at[d] <= most[d]) continue;
     if (k.outside == Outside::zero) return 0;
     if (k.outside == Outside::trap)
-      w.fault(FaultKind::launch_failure, "surface-outside",
+      w.fault(FaultKind::illegal_address, "surface-outside",
               fmt::format("surface access of {} bytes at {} = {}: {} to {} are inside", bytes,
                           d == 0      ? "x"
                           : d == 1    ? "y"

@@ -20,6 +20,20 @@ def test_benchmarks():
     assert torch.isnan(torch.tensor(triton.testing.do_bench(lambda: x + 1)))  # torch's own operators take no time of the machine's
 
 
+@pytest.mark.parametrize("activities", [None, ["CUDA"], ["CPU", "CUDA"]])
+def test_the_profiler_records_the_host(activities):
+    chosen = activities and [getattr(torch.profiler.ProfilerActivity, a) for a in activities]
+    with torch.profiler.profile(activities=chosen) as profile:
+        x = torch.ones(64, device="cuda")
+        add_one[(1,)](x, 64, BLOCK=64)
+        x.mul_(3)
+        torch.cuda.synchronize()
+    averages = profile.key_averages()
+    assert "aten::mul_" in {e.key for e in averages}
+    assert "aten::mul_" in averages.table(sort_by="cuda_time_total")
+    assert float(x.sum()) == 64 * 6
+
+
 def test_cublas_is_torch():
     from triton._C.libtriton import nvidia
     blas = nvidia.cublas.CublasLt(torch.empty(16, device="cuda", dtype=torch.uint8))

@@ -96,8 +96,9 @@ Taps filtered(const TextureObject& t, const float* at) {
   int64_t index[3][2] = {};
   uint32_t weight[3] = {};
   const int dims = std::max<int>(t.dims, 2);  // a line is one row, of which the read takes its upper edge
+  const float line = t.layers ? 0.5f : 0;     // and its middle where there are layers
   for (int d = 0; d < dims; ++d) {
-    const Along a = along(t, d, d < t.dims ? at[d] : 0);
+    const Along a = along(t, d, d < t.dims ? at[d] : line);
     for (int side : {0, 1}) index[d][side] = addressed(t, d, a.index[side]);
     // Twice the same texel is one.
     weight[d] = index[d][0] == index[d][1] ? 0 : a.weight;
@@ -194,19 +195,24 @@ Taps nearest(const TextureObject& t, const float* at) {
   return out;
 }
 
-/// The face that a direction meets, and where: 0 to 1 along each edge. The guide has no rule for a tie; here z goes
-/// before y, and y before x.
+/// The face that a direction meets, and where: 0 to 1 along each edge. Ties, zero, infinity and what is no number are
+/// an H200's: the direction is multiplied by the reciprocal of its largest part, which is zero below the normal
+/// numbers; then z goes before y, and y before x, and what is no number is a middle.
 uint32_t face_of(const float* direction, float* at) {
-  const float x = direction[0], y = direction[1], z = direction[2];
-  const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
-  const uint32_t axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0;
-  const bool minus = std::signbit(direction[axis]);
-  const float major = std::fabs(direction[axis]);
-  const float s = axis == 0 ? (minus ? z : -z) : axis == 1 ? x : (minus ? -x : x);
-  const float t = axis == 1 ? (minus ? -z : z) : -y;
-  const float scale = 1 / major;
-  at[0] = (s * scale + 1) / 2;
-  at[1] = (t * scale + 1) / 2;
+  const auto largest = [](const float* p) {
+    return std::fmax(std::fmax(std::fabs(p[0]), std::fabs(p[1])), std::fabs(p[2]));
+  };
+  float scale = 1 / largest(direction);
+  if (scale < 0x1p-126f) scale = 0;
+  const float p[3] = {direction[0] * scale, direction[1] * scale, direction[2] * scale};
+  const float most = largest(p);
+  const auto is_most = [&](int d) { return std::fabs(p[d]) == most; };
+  const uint32_t axis = is_most(2) ? 2 : is_most(1) ? 1 : is_most(0) ? 0 : 2;
+  const bool minus = p[axis] < 0;
+  const float s = axis == 0 ? (minus ? p[2] : -p[2]) : axis == 1 ? p[0] : (minus ? -p[0] : p[0]);
+  const float t = axis == 1 ? (minus ? -p[2] : p[2]) : -p[1];
+  at[0] = std::isnan(s) ? 0.5f : (s + 1) / 2;
+  at[1] = std::isnan(t) ? 0.5f : (t + 1) / 2;
   return 2 * axis + minus;
 }
 
