@@ -33,8 +33,10 @@ template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots> {
   static constexpr bool kMarked = false;
   static constexpr uint32_t kN = N;
-  static constexpr uint32_t kAttendInFlight = Pages,
-                            kInFlight = Pages;  // fewer gain nothing in the model, and no chip was there
+  static constexpr uint32_t kAttendInFlight = Pages;
+  // A release waits for all that its SM loads (an H200's does; that a B200's does is inferred), and next tasks' pages
+  // are on their way then: with three of them a 1B layer takes 0.90 of the cycles that it takes with all, in tinygpu.
+  static constexpr uint32_t kInFlight = Pages < 3 ? Pages : 3;
   uint64_t accumulated[kAccumulators], drained[kAccumulators];
   uint32_t columns;
 
