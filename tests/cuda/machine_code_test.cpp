@@ -50,6 +50,7 @@ TEST(MachineCode, ProductsAreTheImadsThatMultiply) {
       {0x0000000405037224, 0x040fe200078e02ff},  // IMAD R3, R5, R4, RZ
       {0xaaf9533405037424, 0x000fc800078e0204},  // IMAD R3, R5, R4, -0x5506accc
       {0x0000001003057824, 0x000fe200078e00ff},  // IMAD.SHL.U32 R5, R3, 0x10, RZ
+      {0x0000200006057824, 0x000fe400078e00ff},  // IMAD.SHL.U32 R5, R6, 0x2000, RZ
       {0x000000ffff057224, 0x000fe400078e0007},  // IMAD.MOV.U32 R5, RZ, RZ, R7
       {0x0000000102021824, 0x000fe400078e0a09},  // @P1 IMAD.IADD R2, R2, 0x1, -R9
       {0x0000000418147225, 0x001fe200078e00ff},  // IMAD.WIDE.U32 R20, R24, R4, RZ
@@ -57,7 +58,7 @@ TEST(MachineCode, ProductsAreTheImadsThatMultiply) {
   });
   std::vector<bool> products;
   for (const SassInstruction& i : c.code) products.push_back(i.product);
-  EXPECT_EQ(products, (std::vector<bool>{true, true, true, false, false, true, false}));
+  EXPECT_EQ(products, (std::vector<bool>{true, true, false, false, false, false, true, false}));
 }
 
 TEST(MachineCode, BranchesForthAndBack) {

@@ -1,6 +1,7 @@
 #include "common/tinygpu/image/machine_code.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string_view>
 
@@ -115,14 +116,16 @@ constexpr Unit kUnits[] = {
     {0x1f0, InstructionKind::engine},                             // HGMMA
 };
 
-/// IMAD computes moves and sums too, whose first factor is RZ or whose second is 1; nvdisasm calls them IMAD.MOV and
-/// IMAD.IADD.
+/// IMAD computes moves, sums and shifts too, whose first factor is RZ or whose second is 1 or, with no addend, a power
+/// of two; nvdisasm calls them IMAD.MOV, IMAD.IADD and IMAD.SHL.
 bool is_product(const uint64_t (&words)[2], uint16_t operation) {
   constexpr uint16_t kImad = 0x024, kImadWide = 0x025, kImadHigh = 0x027;
   constexpr uint32_t kZero = 255, kFactorStandsInCode = 4;
   if (operation != kImad && operation != kImadWide && operation != kImadHigh) return false;
   if (bits(words, 24, 8) == kZero) return false;
-  return bits(words, 9, 3) != kFactorStandsInCode || bits(words, 32, 32) != 1;
+  if (bits(words, 9, 3) != kFactorStandsInCode) return true;
+  const uint64_t factor = bits(words, 32, 32);
+  return factor != 1 && !(std::has_single_bit(factor) && bits(words, 64, 8) == kZero);
 }
 
 constexpr uint16_t kExit = 0x14d, kBra = 0x147, kRet = 0x150, kCall = 0x144;
