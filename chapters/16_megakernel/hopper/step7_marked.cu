@@ -1,6 +1,6 @@
-// Step 7, for one sequence: step 4 without counters. A task's numbers go to the others as words that bring their own
-// mark (marks.cuh). Who needs them polls the words themselves: a hand-over is a store and a load. With a counter it is
-// a store, a fence that waits for it, an atomic, a poll, and a load.
+// Step 7, for one sequence: step 4 without fences. A task's numbers go to the others as words that bring their own mark
+// (marks.cuh), so nothing has to be in order. Counters are raised without a release and only say when it is worth
+// looking. In step 4 the raise waits for the stores and for all that its SM loads.
 #include "chapters/16_megakernel/launch.cuh"
 
 namespace megakernel {
