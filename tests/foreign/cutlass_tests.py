@@ -249,20 +249,14 @@ def main():
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--for", dest="limit", type=float, default=1e9, metavar="SECONDS")
     parser.add_argument("--continue", dest="go_on", action="store_true")
-    for option in ("--table", "--keep", "--write-note", "--check-note", "--check-results"):
-        parser.add_argument(option, action="store_true")
+    kept.add_options(parser, "--keep", "--check-results")
     options = parser.parse_args()
-    if options.table:
-        print(*table(), sep="\n")
-        return 0
     if options.keep:
         return keep()
-    if options.write_note:
-        return kept.write_note(NOTE, "cutlass", table())
-    if options.check_note:
-        return kept.check_note(NOTE, "cutlass", table(), __file__)
     if options.check_results:
         return check_results()
+    if (code := kept.answer(options, NOTE, lambda: {"cutlass": table()}, __file__)) is not None:
+        return code
     files = [(path, parts) for path, parts in built(options.words) if not options.chip or build.machine_of(path) == "h200"]
     if not files:
         fetch.skip(f"nothing is built in {build.folder()}: tests/foreign/cutlass_build.py")

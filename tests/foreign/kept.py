@@ -30,25 +30,12 @@ def renewed(note, blocks):
     return text
 
 
-def write_note(note, name, lines):
-    note.write_text(renewed(note, {name: lines}))
-
-
 def settle(note, blocks, write, script):
     """Writes the blocks, or compares them. What sys.exit() takes: nothing, or what is wrong."""
-    if not write:
-        return check_blocks(note, blocks, script)
-    note.write_text(renewed(note, blocks))
-    return 0
-
-
-def check_note(note, name, lines, script):
-    """What sys.exit() takes: nothing, or what is wrong."""
-    return check_blocks(note, {name: lines}, script)
-
-
-def check_blocks(note, blocks, script):
-    if note.read_text() != renewed(note, blocks):
+    text = renewed(note, blocks)
+    if write:
+        note.write_text(text)
+    elif note.read_text() != text:
         return f"{note.relative_to(ROOT)} has another table: {pathlib.Path(script).resolve().relative_to(ROOT)} --write-note"
     return 0
 

@@ -299,8 +299,7 @@ def main():
     parser.add_argument("machine", nargs="?", choices=MACHINES)
     parser.add_argument("areas", nargs="*", metavar="AREA")
     parser.add_argument("--areas", dest="list", action="store_true")
-    for option in ("--table", "--keep", "--write-note", "--check-note"):
-        parser.add_argument(option, action="store_true")
+    kept.add_options(parser, "--keep")
     parser.add_argument("--repo")
     parser.add_argument("--triton", metavar="VERSION")
     parser.add_argument("--share", type=float, default=1)
@@ -314,15 +313,10 @@ def main():
         for name, files in AREAS.items():
             print(name, *files)
         return 0
-    if options.table:
-        print(*table(), sep="\n")
-        return 0
     if options.keep:
         return keep()
-    if options.write_note:
-        return kept.write_note(NOTE, "triton", table())
-    if options.check_note:
-        return kept.check_note(NOTE, "triton", table(), __file__)
+    if (code := kept.answer(options, NOTE, lambda: {"triton": table()}, __file__)) is not None:
+        return code
     if not options.machine:
         parser.error("a machine: " + " or ".join(MACHINES))
     if unknown := set(options.areas) - set(AREAS):

@@ -8,11 +8,9 @@
 #include <numeric>
 #include <vector>
 
-namespace {
+#include "arrays.h"
 
-int wrong = 0;
-#define EXPECT(condition) \
-  if (!(condition)) ++wrong, std::printf("line %d: %s\n", __LINE__, #condition)
+namespace {
 
 __global__ void read_2d(cudaTextureObject_t t, float* out) {
   out[threadIdx.x] = tex2D<float>(t, float(threadIdx.x % 8), float(threadIdx.x / 8));
@@ -27,15 +25,6 @@ __global__ void fetch(cudaTextureObject_t t, float2* out) {
   out[threadIdx.x] = tex1Dfetch<float2>(t, int(threadIdx.x));
 }
 __global__ void with_layers(cudaTextureObject_t t, float* out) { out[0] = tex2DLayered<float>(t, 0, 0, 0); }
-
-const cudaChannelFormatDesc kFloat = cudaCreateChannelDesc<float>();
-
-cudaResourceDesc resource_of(cudaArray_t a) {
-  cudaResourceDesc r{};
-  r.resType = cudaResourceTypeArray;
-  r.res.array.array = a;
-  return r;
-}
 
 std::vector<float> counted(size_t n) {
   std::vector<float> v(n);

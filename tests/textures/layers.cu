@@ -9,11 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace {
+#include "arrays.h"
 
-int wrong = 0;
-#define EXPECT(condition) \
-  if (!(condition)) ++wrong, std::printf("line %d: %s\n", __LINE__, #condition)
+namespace {
 
 enum class Read { line, plane, cube, cubes };
 
@@ -63,15 +61,6 @@ __global__ void outside(cudaSurfaceObject_t s, int layer, float* out) {
 }
 __global__ void behind_the_last(cudaSurfaceObject_t s) { surf2DLayeredwrite(1.0f, s, 0, 0, 3); }
 __global__ void without_layer(cudaSurfaceObject_t s) { surf2Dwrite(1.0f, s, 0, 0); }
-
-const cudaChannelFormatDesc kFloat = cudaCreateChannelDesc<float>();
-
-cudaResourceDesc resource_of(cudaArray_t a) {
-  cudaResourceDesc r{};
-  r.resType = cudaResourceTypeArray;
-  r.res.array.array = a;
-  return r;
-}
 
 /// An array whose texel (x, y) of plane z is 100 z + 10 y + x.
 struct Numbered {

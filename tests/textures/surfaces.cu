@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace {
+#include "arrays.h"
 
-int wrong = 0;
-#define EXPECT(condition) \
-  if (!(condition)) ++wrong, std::printf("line %d: %s\n", __LINE__, #condition)
+namespace {
 
 /// Moves each texel of a row one place to the right in the next row: 8 x 4.
 template <class T>
@@ -43,13 +41,6 @@ __global__ void around(cudaSurfaceObject_t s, int* zero, int* clamped) {
 __global__ void outside(cudaSurfaceObject_t s) { surf2Dwrite(1, s, 8 * 4, 0); }
 __global__ void crooked(cudaSurfaceObject_t s) { surf2Dwrite(1, s, 2, 0); }
 __global__ void other(cudaSurfaceObject_t s) { surf1Dwrite(1, s, 0); }
-
-cudaResourceDesc resource_of(cudaArray_t a) {
-  cudaResourceDesc r{};
-  r.resType = cudaResourceTypeArray;
-  r.res.array.array = a;
-  return r;
-}
 
 struct Surface {
   cudaArray_t array = nullptr;
