@@ -10,8 +10,6 @@ namespace tinygpu {
 namespace {
 
 constexpr double kSector = kSectorBytes;
-// Device memory gives no less at a time.
-constexpr double kBurst = 64;
 constexpr int kAskedBits = 13;
 
 /// Neighbouring lines lie in different atomic units, and so do those a power of two apart.
@@ -44,17 +42,16 @@ ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms)
       timing_(timing),
       places_(chip_places(sms, timing.gpcs, timing.cpcs_of_gpc)),
       slices_each_(std::max(2u, timing.l2_slices) / 2),
-      channel_bytes_(timing.dram_bytes / std::max(1u, timing.dram_channels)),
+      device_(timing),
       in_(count_of(places_, &ChipPlace::cpc), 2 * slices_each_, timing.l2_write_bytes, timing.cpc_write_bytes,
           timing.slice_write_bytes),
       out_(count_of(places_, &ChipPlace::gpc), 2 * slices_each_, timing.l2_bytes, timing.gpc_bytes, timing.slice_bytes),
       gpcs_shared_(out_.parts.size()),
       atomics_(slices_each_),
-      channels_(std::max(1u, timing.dram_channels)),
       asked_(gpcs_shared_.size() << kAskedBits) {}
 
 /// Which line lies where is not published. On an H200 slices get shares of a copy that lie up to 1.7 % from their
-/// mean (ncu), which is what chance would do. So a slice, or a channel, is behind the others at times, and a chip that
+/// mean (ncu), which is what chance would do. So a slice is behind the others at times, and a chip that
 /// is nearly full waits for it.
 size_t ChipMemory::slice_of(uint32_t half, uint64_t line) const {
   return half * slices_each_ + place_of(line, slices_each_);
@@ -66,8 +63,6 @@ size_t ChipMemory::slice_of(uint32_t half, uint64_t line) const {
 size_t ChipMemory::atomic_unit_of(uint64_t line) const {
   return uint32_t(spread(line >> 2)) % uint32_t(atomics_.size());
 }
-
-size_t ChipMemory::channel_of(uint64_t line) const { return place_of(line >> 2, uint32_t(channels_.size())); }
 
 // While L2 is behind, it serves GPCs, or the CPCs that write, in turns, so that each has its share and its SMs share
 // that (an H200: all SMs writing, six of a CPC get 18.0 bytes a cycle each and four 23.6; reading, the 18 SMs of a GPC
@@ -84,12 +79,6 @@ ChipMemory::Asked& ChipMemory::asked_by(uint32_t gpc, uint32_t line) {
   return asked_[size_t(gpc) << kAskedBits | size_t(line * 0x9e3779b9u >> (32 - kAskedBits))];
 }
 
-double ChipMemory::fetch(double time, const LineUse& use) {
-  const double moved = std::max(kBurst, kSector * use.sectors);
-  device_bytes_ += uint64_t(moved);
-  return channels_[channel_of(use.line)].take(time, moved / channel_bytes_);
-}
-
 /// The other half's lines are as far as in L2. One stretch of 512 bytes in so many is late, by anything up to a most
 /// (an H200: of all lines read one by one a tenth takes more than 840 cycles, a twentieth 1,020, a hundredth 1,220;
 /// twice the same ones; lines side by side are late together).
@@ -100,12 +89,8 @@ double ChipMemory::late(uint32_t half, uint64_t line) const {
 }
 
 double ChipMemory::write_back(double time) {
-  const double cycles = double(L2Cache::kLine) * timing_.dram_write / channel_bytes_;
   double last = time;
-  for (uint64_t line; l2_.next_written_back(line);) {
-    device_bytes_ += L2Cache::kLine;
-    last = std::max(last, channels_[channel_of(line)].take(time, cycles));
-  }
+  for (uint64_t line; l2_.next_written_back(line);) last = std::max(last, device_.write(time, line));
   return last;
 }
 
@@ -145,10 +130,14 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
     double start = std::max(pass_in(at, place, place.half, use.line, timing_.l2_request), pass_out(at, place, use));
     const L2Cache::Found found = l2_.read(use.line, place.half);
     if (found == L2Cache::Found::in_other_half) start += timing_.l2_far;
-    asked = {use.line, sm, at, start, start, start};
+    // What device memory has yet to bring is not there for who asks again: often a neighbour, for its part of the line.
+    const bool on_its_way = asked.line == use.line && asked.from_memory > start;
+    const double there = on_its_way ? std::max(start, asked.there) : start;
+    asked = {use.line, sm, at, start, there, on_its_way ? asked.from_memory : start};
+    from_memory = std::max(from_memory, asked.from_memory);
     if (found == L2Cache::Found::nowhere) {
       ++reply.missed;
-      asked.served = std::max(start, fetch(at, use));
+      asked.served = std::max(start, device_.read(at, use.line, kSector * use.sectors));
       asked.there = asked.served + late(place.half, use.line);
       asked.from_memory = asked.there + timing_.miss_least;
       write_back(at);
@@ -193,7 +182,7 @@ MemoryReply ChipMemory::update(uint64_t time, uint32_t sm, std::span<const LineU
     start = std::max(start, atomics_[atomic_unit_of(use.line)].take(start, cycles));
     if (l2_.read(use.line, half) == L2Cache::Found::nowhere) {
       ++reply.missed;
-      start = fetch(start, use);
+      start = device_.read(start, use.line, kSector * use.sectors);
     }
     l2_.write(use.line);
     write_back(start);

@@ -1,4 +1,4 @@
-// What all SMs share on the way to memory: the slices of L2, its two halves, the channels of device memory. Each is a
+// What all SMs share on the way to memory: the slices of L2, its two halves, device memory. Each is a
 // server with a rate, so who comes when it is busy waits. Requests, with what is written, and what is read have ways of
 // their own. It is asked by one host thread, in the order of simulated
 // time (Launch's exchange between windows, or a partition that runs alone): what it answers depends on nothing else.
@@ -9,8 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "common/tinygpu/machine/memory/device_memory.h"
 #include "common/tinygpu/machine/memory/l2.h"
 #include "common/tinygpu/machine/memory/sector.h"
+#include "common/tinygpu/machine/memory/server.h"
 #include "common/tinygpu/timing/chip_places.h"
 #include "common/tinygpu/timing/memory.h"
 
@@ -43,26 +45,12 @@ class ChipMemory {
   MemoryReply update(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool floating = false);
   /// Bytes that L2 has read out to SMs, and that device memory has given and taken, since the machine was made.
   uint64_t l2_read() const { return kSectorBytes * l2_sectors_; }
-  uint64_t device_bytes() const { return device_bytes_; }
+  uint64_t device_bytes() const { return device_.moved(); }
   /// Where its SMs lie, by %smid.
   const std::vector<ChipPlace>& places() const { return places_; }
 
  private:
-  /// Takes work one piece after the other. What comes up to kDisorder cycles after something later has been served does
-  /// not wait for that: warps of an SM run ahead of each other by as much.
-  struct Server {
-    static constexpr double kDisorder = 64;
-    double free = 0;
-    /// When it begins with a piece of `cycles` that comes at `time`.
-    double take(double time, double cycles) {
-      free = std::max(free, time - kDisorder);
-      const double start = std::max(free, time);
-      free += cycles;
-      return start;
-    }
-  };
   size_t slice_of(uint32_t half, uint64_t line) const;
-  size_t channel_of(uint64_t line) const;
   size_t atomic_unit_of(uint64_t line) const;
   /// One of the two ways, of requests or of what is read: that of each half, of each CPC or GPC, of each slice, and
   /// their rates in bytes a cycle.
@@ -108,8 +96,6 @@ class ChipMemory {
   /// Whether an SM that asks at `at` has the answer of `asked`. Of loads most have it until it arrives; of bulk copies
   /// those that ask within a short time, all for whole lines, fewer for parts of them.
   bool shares(const Asked& asked, const LineUse& use, uint32_t sm, double at, bool loads) const;
-  /// A line that comes from device memory at `time` or when its channel is free.
-  double fetch(double time, const LineUse& use);
   /// What device memory takes for a line beyond the least, for an SM of `half`.
   double late(uint32_t half, uint64_t line) const;
   /// What has been driven out leaves from `time` on; when the last of it begins to.
@@ -119,10 +105,10 @@ class ChipMemory {
   const MemoryTiming timing_;
   const std::vector<ChipPlace> places_;  // by SM
   const uint32_t slices_each_;           // of a half
-  const double channel_bytes_;           // a cycle, one channel
-  uint64_t l2_sectors_ = 0, device_bytes_ = 0;
+  uint64_t l2_sectors_ = 0;
+  DeviceMemory device_;
   Way in_, out_;  // of CPCs, of GPCs
-  std::vector<Server> gpcs_shared_, atomics_, channels_;
+  std::vector<Server> gpcs_shared_, atomics_;
   std::vector<Asked> asked_;  // of each GPC, by a hash of the line
 };
 
