@@ -178,5 +178,33 @@ TEST(NarrowKernel, LeavesNothingToTheScalarModel) {
       }
 }
 
+/// Both elements of each group of these rows meet one element of B. `zeros`: of two the first is a zero, in odd rows
+/// the second too, as metadata and elements are that TMA fills with zeros.
+void meet(Tile& tile, const Kind& k, uint32_t first_row, bool zeros) {
+  const uint32_t sign = info(k.a).exponent_bits ? 1u << (info(k.a).bits - 1) : 0;
+  for (uint32_t r = first_row; r < tile.t.rows; ++r)
+    for (uint32_t i = 0; i < k.terms; i += 2) {
+      tile.select[i * kPlane + r] = tile.select[(i + 1) * kPlane + r] = uint8_t(2 * i);
+      if (zeros) tile.a[i * kPlane + r] = uint8_t(i % 4 ? sign : 0);
+      if (zeros && r % 2) tile.a[(i + 1) * kPlane + r] = uint8_t(i % 4 ? 0 : sign);
+    }
+}
+
+TEST(NarrowKernel, MultipliesSparseRowsWhoseZerosMeet) {
+  Random random(7);
+  for (const Kind& k : kKinds)
+    for (const bool zeros : {true, false}) {
+      const auto tile = std::make_unique<Tile>(random, k, Data::normal, true, 64, 32);
+      meet(*tile, k, 16, zeros);
+      const auto expected = tile->run("scalar");
+      for (const char* level : mma_levels())
+        if (mma_has_level(level)) {
+          EXPECT_EQ(tile->run(level), expected) << level << ' ' << k.name;
+        }
+      if (!std::strcmp(mma_level(), "scalar")) continue;
+      EXPECT_EQ(mma(tile->t), zeros ? 0u : 64u * 32u) << k.name << ": sums that the scalar model did";
+    }
+}
+
 }  // namespace
 }  // namespace gen5::test::mma_narrow_test

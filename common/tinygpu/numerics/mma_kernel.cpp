@@ -75,17 +75,8 @@ class Elements {
   uint32_t a_scales_[kMaxScales], b_scales_[kMaxScales];
 };
 
-/// Two elements of A that meet the same element of B, which metadata can say: no dense tile is the same. The second of
-/// a group lies behind the first; in groups of pairs (fp4) two further.
-bool places_repeat(const MmaTile& t) {
-  for (const uint32_t apart : {1, 2})
-    for (uint32_t i = 0; i + apart < t.terms; ++i)
-      for (uint32_t r = 0; r < t.rows; ++r)
-        if (t.select[i * kPlane + r] == t.select[(i + apart) * kPlane + r]) return true;
-  return false;
-}
-
-/// A sparse tile as a dense one, A's missing elements being zeros.
+/// A sparse tile as a dense one, A's missing elements being zeros. False, and nothing done: two elements of A meet the
+/// same element of B, which metadata can say. Zeros may: they add nothing. Metadata of rows that TMA fills say that.
 template <class Word>
 bool run_spread(const Level& l, const MmaTile& t) {
   struct Planes {
@@ -93,9 +84,15 @@ bool run_spread(const Level& l, const MmaTile& t) {
   };
   const auto planes = std::make_unique_for_overwrite<Planes>();
   std::memset(planes->words, 0, 2 * t.terms * kPlane * sizeof(Word));
+  const uint32_t sign = info(t.a_format).exponent_bits ? negate(t.a_format, 0) : 0;
   for (uint32_t i = 0; i < t.terms; ++i)
-    for (uint32_t r = 0; r < t.rows; ++r)
-      planes->words[t.select[i * kPlane + r] * kPlane + r] = static_cast<const Word*>(t.a)[i * kPlane + r];
+    for (uint32_t r = 0; r < t.rows; ++r) {
+      const Word element = static_cast<const Word*>(t.a)[i * kPlane + r];
+      if (!(element & ~sign)) continue;
+      Word& place = planes->words[t.select[i * kPlane + r] * kPlane + r];
+      if (place) return false;
+      place = element;
+    }
   MmaTile dense = t;
   dense.select = nullptr;
   dense.spread = true;
@@ -108,7 +105,6 @@ bool run_spread(const Level& l, const MmaTile& t) {
 bool run(const Level& l, const MmaTile& t) {
   if (!l.run) return false;
   if (!t.select) return l.run(t);
-  if (places_repeat(t)) return false;
   switch (info(t.a_format).bits) {
     case 32: return run_spread<uint32_t>(l, t);
     case 16: return run_spread<uint16_t>(l, t);
