@@ -9,6 +9,7 @@ is built (default: in the cache of fetch.py), NVCC the compiler. A file's cases 
 one program: what --for leaves out is missing in it, and the next call adds it. Programs for sm_90 have machine code for that GPU beside the PTX."""
 
 import argparse
+import collections
 import concurrent.futures
 import hashlib
 import json
@@ -18,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import fetch
@@ -96,17 +98,15 @@ class Build:
         self.common = [self.root / "test_unit.cpp", self.root / "common/filter_architecture.cpp", self.gtest / "src/gtest-all.cc"]
 
     def units(self, files):
-        """(order, command, object) of what is not compiled yet, those for sm_90 first and then the short ones; how many parts each file has."""
+        """(order, command, object, file) of what is not compiled yet, those for sm_90 first and then the short ones; how many parts each file has."""
         out, count = [], {}
-        for source in self.common:
-            out.append(((), [*self.command, str(source)], self.objects / f"{source.stem}.o"))
         for path in files:
             text = (self.root / path).read_text()
             for number, part in enumerate(parts(text)):
                 source = self.objects / f"{program_of(path).name}.{number}.cu"
                 source.write_text(part)
                 count[path] = number + 1
-                out.append(((machine_of(path) != "h200", len(part)), [*self.command, "-gencode", TARGETS[machine_of(path)], f"-I{(self.root / path).parent}", str(source)], source.with_suffix(".o")))
+                out.append(((machine_of(path) != "h200", len(part)), [*self.command, "-gencode", TARGETS[machine_of(path)], f"-I{(self.root / path).parent}", str(source)], source.with_suffix(".o"), path))
         return sorted((unit for unit in out if not unit[2].exists()), key=lambda unit: unit[0]), count
 
     def link(self, path, count):
@@ -124,24 +124,28 @@ class Build:
     def run(self, files, jobs, seconds):
         until = time.monotonic() + seconds
         units, count = self.units(files)
-        failed = 0
+        left = collections.Counter(unit[3] for unit in units)
+        common = [((), [*self.command, str(source)], self.objects / f"{source.stem}.o", None) for source in self.common]
+        lock, failed = threading.Lock(), []
 
         def work(unit):
-            left = until - time.monotonic()
-            if left <= 1:
-                return None
+            _, command, output, path = unit
             start = time.monotonic()
-            said = compile_one(["timeout", "-k", "1", f"{left:.0f}", *unit[1]], unit[2])
-            return time.monotonic() - start, said
+            if until - start <= 1:
+                return
+            said = compile_one(["timeout", "-k", "1", f"{until - start:.0f}", *command], output)
+            print(f"{output.name}: {said or f'{time.monotonic() - start:.0f} s'}", flush=True)
+            with lock:
+                failed.extend([output] if said else [])
+                left[path] -= not said
+            if path and not left[path]:
+                self.link(path, count[path])
 
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for unit, done in zip(units, pool.map(work, units)):
-                if done:
-                    print(f"{unit[2].name}: {done[1] or f'{done[0]:.0f} s'}", flush=True)
-                    failed += bool(done[1])
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(lambda path: self.link(path, count[path]), files))
-        return failed > 0
+            list(pool.map(work, (unit for unit in common if not unit[2].exists())))
+            list(pool.map(work, units))
+            list(pool.map(lambda path: self.link(path, count[path]), (path for path in files if left[path] or not program_of(path).exists())))
+        return bool(failed)
 
 
 def sources(variable, url):

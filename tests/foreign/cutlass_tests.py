@@ -8,12 +8,14 @@
   cutlass_tests.py --table      that table; --write-note renews it in notes/reference/cutlass_tests.md, --check-note looks whether it is there
   cutlass_tests.py --check-results  whether the runs said what cutlass_said.json says; exit 77 where none has run
 
-A test compares with a reference that it computes on the host. --seconds is the limit of a case, --for that of all; --continue runs what has not run."""
+A test compares with a reference that it computes on the host. Each case is a process, small tiles first. --seconds is the limit of a case, --for that of
+all; --continue runs what has not run."""
 
 import argparse
 import collections
 import concurrent.futures
 import json
+import math
 import os
 import pathlib
 import re
@@ -32,10 +34,8 @@ RESULTS = pathlib.Path(GEN5).resolve().parent.parent / "cutlass_results"
 NOTE = ROOT / "notes/reference/cutlass_tests.md"
 SAID = pathlib.Path(__file__).resolve().parent / "cutlass_said.json"
 VERDICTS = ("right", "wrong", "refused", "slow")
-BEGINS = re.compile(r"^\[ RUN      \] (\S+)$", re.MULTILINE)
 ENDS = re.compile(r"^\[\s+(OK|FAILED|SKIPPED)\s+\] ([^\s,]+)", re.MULTILINE)
 REFUSED = re.compile(r"error\[(?:not-modelled|not-implemented|private-interface)\]: (.*)")
-IN_FLIGHT = 8  # cases of one process, which reads the whole program's PTX first
 
 
 class Machine:
@@ -83,46 +83,26 @@ def stop(process):
     process.wait()
 
 
-def run_cases(machine, program, cases, seconds, until, log):
-    """Yields (case, what came of it). A case that fails, hangs or ends its process costs that process: another one goes on behind it."""
-    left = list(cases)
-    while left and time.monotonic() < until:
-        with open(log, "wb") as output:
-            process = machine.start(program, "--gtest_filter=" + ":".join(left), output=output)
-        seen, at, running, ended = 0, time.monotonic(), None, False
-        while True:
-            ended = process.poll() is not None
-            text = log.read_text(errors="replace")
-            begins = list(BEGINS.finditer(text))
-            ends = {match[2]: match for match in ENDS.finditer(text) if match[2] in cases}
-            failed = False
-            for number, begin in enumerate(begins):
-                name = begin[1]
-                if name in left and name in ends:
-                    said = verdict(ends[name][1], text[begin.end() : ends[name].start()])
-                    yield name, said | {"seconds": round(time.monotonic() - at, 1)}
-                    left.remove(name)
-                    failed |= ends[name][1] == "FAILED"
-            if len(begins) != seen:
-                seen, at, running = len(begins), time.monotonic(), begins[-1]
-            current = running[1] if running and running[1] in left else None
-            spent = time.monotonic() - at
-            if ended and current:
-                yield current, verdict("", text[running.end() :]) | {"seconds": round(spent, 1)}
-                left.remove(current)
-            elif ended and left and not begins:
-                for name in left:
-                    yield name, verdict("", text) | {"seconds": round(spent, 1)}
-                return
-            elif not ended and spent > seconds + (0 if begins else 60):
-                current = current or left[0]
-                yield current, {"verdict": "slow", "why": f"more than {seconds:.0f} s", "codes": [], "seconds": round(spent, 1)}
-                left.remove(current)
-                ended = True
-            if ended or failed or time.monotonic() > until:
-                break
-            time.sleep(0.1)
+def run_case(machine, program, case, seconds, until, log):
+    """What came of it, in a process of its own; nothing where the time of all is over before its own."""
+    begin = time.monotonic()
+    limit = min(seconds, until - begin)
+    with open(log, "wb") as output:
+        process = machine.start(program, "--gtest_filter=" + case, output=output)
+    try:
+        process.wait(limit)
+    except subprocess.TimeoutExpired:
         stop(process)
+        return {"verdict": "slow", "why": f"more than {seconds:.0f} s", "codes": [], "seconds": round(seconds, 1)} if limit == seconds else None
+    text = log.read_text(errors="replace")
+    ends = next((end for end in ENDS.finditer(text) if end[2] == case), None)
+    return verdict(ends[1] if ends else "", text[: ends.start()] if ends else text) | {"seconds": round(time.monotonic() - begin, 1)}
+
+
+def size(case):
+    """The tile's, as its name has it: the time that a case takes goes with it."""
+    tile = re.search(r"\d+(?:x\d+)+", case)
+    return math.prod(map(int, tile[0].split("x"))) if tile else 0
 
 
 def path_of(path, chip):
@@ -156,30 +136,31 @@ class Run:
     def machine(self, path):
         return self.machines["chip" if self.options.chip else build.machine_of(path)]
 
-    def begin(self, path, parts):
-        """The file's record; the pieces of it that a process runs."""
+    def begin(self, path):
+        """The file's record; its cases that are to run."""
         record = (load(path, self.options.chip) if self.options.go_on else None) or {"file": path, "said": {}}
         record |= {"cases": self.machine(path).cases(build.program_of(path))}
         self.records[path] = record
-        left = [name for name in record["cases"] if name not in record["said"]]
-        return [(path, left[first : first + IN_FLIGHT]) for first in range(0, len(left), IN_FLIGHT)]
+        return [(path, name) for name in record["cases"] if name not in record["said"]]
 
-    def piece(self, piece):
-        path, cases = piece
+    def case(self, case):
+        path, name = case
+        if time.monotonic() >= self.until:
+            return
         log = path_of(path, self.options.chip).with_suffix(f".{threading.get_ident()}.log")
-        for name, said in run_cases(self.machine(path), build.program_of(path), cases, self.options.seconds, self.until, log):
-            with self.lock:
-                self.records[path]["said"][name] = said
-                path_of(path, self.options.chip).write_text(json.dumps(self.records[path], indent=1))
-            print(f"{path} {name}: {said['verdict']} {said['why']} {' '.join(said['codes'])} {said['seconds']} s", flush=True)
+        said = run_case(self.machine(path), build.program_of(path), name, self.options.seconds, self.until, log)
+        if said is None:
+            return
+        with self.lock:
+            self.records[path]["said"][name] = said
+            path_of(path, self.options.chip).write_text(json.dumps(self.records[path], indent=1))
+        print(f"{path} {name}: {said['verdict']} {said['why']} {' '.join(said['codes'])} {said['seconds']} s", flush=True)
 
     def all(self, files):
         RESULTS.mkdir(parents=True, exist_ok=True)
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
-            pieces = [piece for some in pool.map(lambda file: self.begin(*file), files) for piece in some]
-            # First the first piece of each file, so that what time is left out is spread.
-            pieces.sort(key=lambda piece: self.records[piece[0]]["cases"].index(piece[1][0]))
-            list(pool.map(self.piece, pieces))
+            cases = [case for some in pool.map(self.begin, files) for case in some]
+            list(pool.map(self.case, sorted(cases, key=lambda case: size(case[1]))))
         return any(said["verdict"] == "wrong" for record in self.records.values() for said in record["said"].values())
 
 
@@ -257,7 +238,7 @@ def main():
         return check_results()
     if (code := kept.answer(options, NOTE, lambda: {"cutlass": table()}, __file__)) is not None:
         return code
-    files = [(path, parts) for path, parts in built(options.words) if not options.chip or build.machine_of(path) == "h200"]
+    files = [path for path, _ in built(options.words) if not options.chip or build.machine_of(path) == "h200"]
     if not files:
         fetch.skip(f"nothing is built in {build.folder()}: tests/foreign/cutlass_build.py")
     return Run(options).all(files)

@@ -6,6 +6,7 @@ import pathlib
 import stat
 import sys
 import tempfile
+import time
 
 with tempfile.TemporaryDirectory() as name:
     os.environ |= {"GEN5": f"{name}/bin/gen5", "GEN5_CUTLASS_TESTS": f"{name}/built"}
@@ -53,7 +54,10 @@ for case in sys.argv[-1].partition("=")[2].split(":"):
     machine = cutlass_tests.Machine("b200", 1)
     cases = machine.cases(program)
     assert cases == [f"Suite.{word}" for word in ("right", "wrong", "refused", "hangs", "dies", "last")], cases
-    said = dict(cutlass_tests.run_cases(machine, program, cases, 2, float("inf"), pathlib.Path(name) / "log"))
+    log = pathlib.Path(name) / "log"
+    said = {case: cutlass_tests.run_case(machine, program, case, 2, float("inf"), log) for case in cases}
     got = {case.partition(".")[2]: (line["verdict"], line["why"], line["codes"]) for case, line in said.items()}
     assert got == {"right": ("right", "", []), "wrong": ("wrong", "x.h:1: Failure", []), "refused": ("refused", "that", ["not-modelled"]),
-                   "hangs": ("slow", "more than 2 s", []), "dies": ("wrong", "ended without a verdict: \n", []), "last": ("right", "", ["some-code"])}, got
+                   "hangs": ("slow", "more than 2 s", []), "dies": ("wrong", "ended without a verdict: [ RUN      ] Suite.dies\n", []), "last": ("right", "", ["some-code"])}, got
+    assert cutlass_tests.run_case(machine, program, "Suite.hangs", 60, time.monotonic() + 1, log) is None
+    assert cutlass_tests.size("gemm_f32_128x256x32_2x1x1") == 128 * 256 * 32 and cutlass_tests.size("plain") == 0

@@ -46,8 +46,8 @@ inline constexpr ReliedOn kArriveWithoutScope{
     "an arrive on another CTA's mbarrier, or a wait for such arrives, without a scope, which is .cta",
     "DeepGEMM's sm100_fp8_fp4_gemm_1d1d"};
 inline constexpr ReliedOn kReadThenOneArrives{
-    "lanes that read, meet at wgmma or tcgen05.wait alone, and of which one arrives for all",
-    "DeepGEMM's sm90_fp8_gemm_1d2d (the scales of a stage)"};
+    "lanes, or warps of a warpgroup, that read, meet at wgmma or tcgen05.wait alone, and of which one arrives for all",
+    "DeepGEMM's sm90_fp8_gemm_1d2d (the scales of a stage), CUTLASS's sm90 main loop with A in registers"};
 inline constexpr ReliedOn kRelaxedAlloc{
     "the address that tcgen05.alloc stores, handed to the CTA's warps by barrier.cluster.arrive.relaxed",
     "DeepGEMM's sm100_fp8_fp4_gemm_1d1d with two CTAs"};

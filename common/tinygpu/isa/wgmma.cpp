@@ -84,7 +84,9 @@ void mma(Warp& w, const Op& op) {
 
 void commit(Warp& w, const Op&) {
   if (!w.converged(~0u)) return;
-  Warpgroup::of(w).commit(w);
+  Warpgroup& group = Warpgroup::of(w);
+  group.commit(w);
+  tell(w, Sync::Kind::commit_group, group.through(w, 0));
 }
 
 void wait(Warp& w, const Op& op) {

@@ -120,7 +120,7 @@ struct Sync {
     tcgen05_fence,    // value: 0 before_thread_sync, 1 after_thread_sync
     wait_group,       // a wait for asynchronous operations is over: cp.async and bulk groups (value: how many may be
                       // pending), wgmma (how many of the warp's operations are complete), tcgen05.wait
-    commit_group,     // of cp.async and bulk copies
+    commit_group,     // of cp.async and bulk copies, of wgmma (value: how many operations the warp has issued)
     warp_sync,        // bar.warp.sync: these lanes have met
     grid_dependency,  // griddepcontrol; value: 0 wait, 1 launch_dependents
   } kind = Kind::arrive;

@@ -76,6 +76,19 @@ struct CtaState {
   struct Channel {
     Component component = 0;
     Epoch count = 0;
+    /// Of each warp, at its latest commits: how many operations it had issued, and what its lanes had done.
+    static constexpr size_t kCommits = 16;
+    std::array<std::deque<std::pair<Epoch, Views>>, 4> commits;
+    void committed(uint32_t warp, Epoch issued, Views done) {
+      commits[warp].emplace_back(issued, std::move(done));
+      if (commits[warp].size() > kCommits) commits[warp].pop_front();
+    }
+    /// What the warp had done when it had issued no more than so many.
+    const Views* done(uint32_t warp, Epoch issued) const {
+      for (auto c = commits[warp].rbegin(); c != commits[warp].rend(); ++c)
+        if (c->first <= issued) return &c->second;
+      return nullptr;
+    }
   };
   std::map<uint32_t, Channel> warpgroups;  // wgmma
   ReleaseHeads heads;                      // of strong writes to shared memory

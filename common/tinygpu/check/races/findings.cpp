@@ -72,6 +72,10 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
     case Why::spoken_for:
       return {"let the lanes meet before one of them arrives for all, or let all of them arrive",
               "bar.warp.sync 0xffffffff;   // __syncwarp()\n@elected mbarrier.arrive.shared::cta.b64 _, [empty];"};
+    case Why::one_warp:
+      return {"let the warps meet before one of them arrives for all, or let all of them arrive",
+              "bar.sync 1, 128;   // the warpgroup's own barrier\n"
+              "@elected mbarrier.arrive.shared::cta.b64 _, [empty];"};
     case Why::no_scope:
       return {"name the scope at the arrive and at the wait",
               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
@@ -141,6 +145,7 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
     case Why::lanes:
     case Why::spoken_for: return {"lane-order-missing", Severity::error};
     case Why::one_arrives: return {"lane-order-missing", Severity::warning, &kReadThenOneArrives};
+    case Why::one_warp: return {"data-race", Severity::warning, &kReadThenOneArrives};
     case Why::no_scope:
       if (earlier.writes() && !(earlier.operation && later.writes()))
         return {"scope-too-narrow", Severity::warning, &kArriveWithoutScope};
@@ -183,6 +188,9 @@ const char* reason(Why why, const Record& earlier) {
     case Why::one_arrives:
       return "one of its lanes has arrived for all, and the lanes have met only at an instruction that waits for the "
              "warp and orders no memory";
+    case Why::one_warp:
+      return "one warp of the warpgroup has arrived for all, and its warps have met only at a wgmma, which orders no "
+             "memory";
     case Why::no_scope:
       return "between them is an mbarrier.arrive or a wait without a scope, whose default scope is the CTA";
     case Why::nearly:

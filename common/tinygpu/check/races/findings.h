@@ -18,6 +18,7 @@ enum class Why : uint8_t {
   same_value,    // lanes that have all stored the same value there, one of which is over with it
   no_scope,      // an mbarrier.arrive or a wait that names none does
   one_arrives,   // lanes have met at an instruction that is no barrier, and one of them has synchronised for all
+  one_warp,      // so have warps of a warpgroup
   no_fence,      // ordered, but not between the proxies
   read_only,     // ordered, but the later one is a read that no order reaches
   incomplete,    // an operation without a wait behind it

@@ -47,13 +47,13 @@ void check_init(const Event& e) {
     });
   };
   if (all_see(initialised)) return;
-  const bool relaxed = all_see(nearly) || all_see(by_operation) || all_see(relied_on);
+  const bool relaxed = all_see(nearly) || all_see(by_operation) || all_see(relied_on) || all_see(by_meeting);
   tell_unpublished(*m.init, who, *e.s.cta, e.s.offset, relaxed ? Unpublished::relaxed : Unpublished::to_thread);
   m.init = nullptr;  // once
 }
 
 /// An arrival comes behind what its thread knows, whoever promises that others may read it.
-constexpr View kKnown[] = {happened, nearly, by_operation, caused, relied_on};
+constexpr View kKnown[] = {happened, nearly, by_operation, caused, relied_on, by_meeting};
 
 /// Of the waits for the last phase, some are known to be over. Lanes of a warp do not come late by a phase.
 void cover(MbarrierState& m, const Actor& by) {
@@ -167,7 +167,7 @@ void threads_arrive(const Event& e) {
   queue.pop_front();
   if (facts.order.scope < ptx::Scope::cluster) {  // does not reach another CTA
     if (facts.default_scope) {
-      views.of[relied_on].join(views.of[happened]);
+      for (const View v : {relied_on, by_meeting}) views.of[v].join(views.of[happened]);
     } else {
       views.of[nearly].join(views.of[happened]);
       for (const View v : {async_shared, async_global}) views.of[v] = {};

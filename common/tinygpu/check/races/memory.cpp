@@ -49,10 +49,11 @@ class Trial {
     if (strong_pair(earlier, now_)) return {false, placed};
     bool any = false;
     if (why != Why::no_fence) {
-      if (!not_seen_in(earlier, cell, unseen, relied_on, any) && relies(earlier))
-        why = crosses && not_seen_in(earlier, cell, unseen, async_view(), any) ? Why::no_fence
-              : by_lanes(earlier)                                              ? Why::one_arrives
-                                                                               : Why::no_scope;
+      const bool fenced = !crosses || !not_seen_in(earlier, cell, unseen, async_view(), any);
+      if (!not_seen_in(earlier, cell, unseen, relied_on, any))
+        why = fenced ? Why::no_scope : Why::no_fence;
+      else if (!earlier.writes() && !not_seen_in(earlier, cell, unseen, by_meeting, any))
+        why = !fenced ? Why::no_fence : by_lanes(earlier) ? Why::one_arrives : Why::one_warp;
       else if (!not_seen_in(earlier, cell, unseen, nearly, any))
         why = Why::nearly;
       else if (!not_seen_in(earlier, cell, unseen, by_operation, any))
@@ -78,12 +79,12 @@ class Trial {
 
  private:
   View async_view() const { return space_ == ptx::Space::global ? async_global : async_shared; }
-  /// It is the lanes of one warp that nothing orders.
+  /// It is the lanes of one warp that nothing orders: another one has synchronised.
   bool by_lanes(const Record& earlier) const {
-    return (by_.threads && earlier.lane_components == by_.threads->program) || spoken_for(earlier);
+    if (by_.threads && earlier.lane_components == by_.threads->program) return true;
+    return earlier.lane_components &&
+           (not_seen(earlier, ~0u, by_, 0, relied_on) != ~0u || not_seen(earlier, ~0u, by_, 0, happened) != ~0u);
   }
-  /// Of lanes, known kernels rely on reads alone.
-  bool relies(const Record& earlier) const { return !by_lanes(earlier) || !earlier.writes(); }
   /// Those of the bytes at which the earlier access is not known to be over.
   uint16_t not_seen_in(const Record& earlier, uint64_t cell, uint16_t bytes, View view, bool& placed) const {
     const uint32_t mine = as_one() ? by_.lanes : single(now_.map.lanes);
@@ -379,7 +380,7 @@ bool Races::first(const char* about, const Op* op) {
 void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record) {
   const auto news = [&](Why why, const Record& earlier, const Record& later) {
     const bool once = why == Why::no_fence || why == Why::nearly || why == Why::by_operation || why == Why::no_scope ||
-                      why == Why::same_value || why == Why::read_only;
+                      why == Why::one_warp || why == Why::same_value || why == Why::read_only;
     return !once || is_news(later.who.op, earlier.who.op);
   };
   const Trial trial(actor, record, a.space, news);

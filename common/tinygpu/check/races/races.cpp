@@ -114,7 +114,7 @@ void Races::check_exit(const PartitionState& d, ClusterState& c, CtaState& cta) 
     for (const Row& row : t.rows()) all.join(row.sees);
   const Actor by{c.number, nullptr, 0, 0, 0, &all};
   const auto open = [&](const Record& r) {
-    for (const View view : {happened, nearly, by_operation, relied_on})
+    for (const View view : {happened, nearly, by_operation, relied_on, by_meeting})
       if (!not_seen(r, r.map.lanes, by, 0, view)) return false;
     return true;
   };

@@ -94,8 +94,11 @@ void Races::on_group(PartitionState& d, ClusterState& c, Threads& t, const Sync&
   using Channel = Threads::Channel;
   const uint32_t lanes = s.who->lanes;
   const Waits waits = d.facts.of(*s.who).waits;
-  if (waits == Waits::wgmma || waits == Waits::tmem_load || waits == Waits::tmem_store) t.met_at_instruction();
+  Views done;
+  if (waits == Waits::wgmma || waits == Waits::tmem_load || waits == Waits::tmem_store) done = t.met_at_instruction();
   if (s.kind == Sync::Kind::commit_group) {
+    if (waits == Waits::wgmma)
+      c.cta(s.who->cta)->warpgroups[t.index / 4].committed(t.index % 4, Epoch(s.value), std::move(done));
     if (waits == Waits::bulk) t.bulk_commit(lanes);
     if (waits == Waits::cp_async) {
       t.copy_groups.push_back({lanes, t.copies_issued});
@@ -117,7 +120,11 @@ void Races::on_group(PartitionState& d, ClusterState& c, Threads& t, const Sync&
     case Waits::wgmma: {
       CtaState* cta = c.cta(s.who->cta);
       const auto it = cta->warpgroups.find(t.index / 4);
-      if (it != cta->warpgroups.end() && s.value) t.learn(lanes, {{it->second.component, Epoch(s.value)}});
+      if (it == cta->warpgroups.end() || !s.value) return;
+      t.learn(lanes, {{it->second.component, Epoch(s.value)}});
+      // An operation that is over has been issued by all four warps.
+      for (uint32_t warp = 0; warp < 4; ++warp)
+        if (const Views* others = it->second.done(warp, Epoch(s.value))) t.met_others(*others);
       return;
     }
     default: return;

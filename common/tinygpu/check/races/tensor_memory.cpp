@@ -149,14 +149,14 @@ bool seen(const Record& r, const Actor& by, View view) {
 
 /// Over, or it would be if scopes were wider or nothing were relaxed.
 bool known(const Record& r, const Actor& by) {
-  for (const View view : {happened, nearly, by_operation, relied_on})
+  for (const View view : {happened, nearly, by_operation, relied_on, by_meeting})
     if (seen(r, by, view)) return true;
   return false;
 }
 
 /// Registers of the load have been waited for.
 bool used_by(const TensorEntry& e, const Actor& by) {
-  for (const View view : {happened, nearly, by_operation, relied_on})
+  for (const View view : {happened, nearly, by_operation, relied_on, by_meeting})
     if (epoch_of(by.sees->of[view].of(by.cluster, e.done.cluster), e.used) >= e.done.epoch) return true;
   return false;
 }

@@ -6,7 +6,8 @@ namespace tinygpu::races {
 namespace {
 
 /// What a release hands to an acquire.
-constexpr std::array kOrdered{happened, async_shared, async_global, nearly, by_operation, caused, relied_on};
+constexpr std::array kOrdered{happened,     async_shared, async_global, nearly,
+                              by_operation, caused,       relied_on,    by_meeting};
 
 }  // namespace
 
@@ -132,12 +133,12 @@ void Threads::acquire(uint32_t lanes, const Views& from, Strength strength) {
       return;
     }
     if (strength == Strength::unnamed) {
-      r.sees.of[relied_on].join(from.of[happened]);
+      for (const View v : {relied_on, by_meeting}) r.sees.of[v].join(from.of[happened]);
       for (const View v : kOrdered)
         if (v != happened) r.sees.of[v].join(from.of[v]);
       return;
     }
-    for (const View v : {happened, nearly, by_operation, relied_on}) r.sees.of[nearly].join(from.of[v]);
+    for (const View v : {happened, nearly, by_operation, relied_on, by_meeting}) r.sees.of[nearly].join(from.of[v]);
     if (strength != Strength::relaxed) return;
     auto more = r.unfenced ? std::make_shared<Views>(*r.unfenced) : std::make_shared<Views>();
     more->join(from);
@@ -157,17 +158,24 @@ void Threads::met(uint32_t lanes) {
   acquire(lanes, all);
 }
 
-void Threads::met_at_instruction() {
-  if ((live() & (live() - 1)) == 0) return;
-  Sight all;
+Views Threads::met_at_instruction() {
+  Views done;
+  if ((live() & (live() - 1)) == 0) return done;
   for (const Row& r : rows_) {
     if (!(r.lanes & live())) continue;
     Sight now = r.sees.of[happened];
     now.here = advanced(now.here, own_steps(r, r.lanes & live()));
-    all.join(now);
+    done.of[by_meeting].join(now);
+    for (const View v : {async_shared, async_global}) done.of[v].join(r.sees.of[v]);
   }
-  for (Row& r : rows_) r.sees.of[relied_on].join(all);
+  for (Row& r : rows_) r.sees.of[by_meeting].join(done.of[by_meeting]);
   ++now_;
+  return done;
+}
+
+void Threads::met_others(const Views& done) {
+  for (Row& r : rows_)
+    for (const View v : {by_meeting, async_shared, async_global}) r.sees.of[v].join(done.of[v]);
 }
 
 void Threads::async_fence(uint32_t lanes, bool shared, bool global) {

@@ -57,8 +57,11 @@ class Threads {
   void learn(uint32_t lanes, const std::vector<Step>& steps);
   /// These lanes have met.
   void met(uint32_t lanes);
-  /// All lanes have met at an instruction that waits for them and promises nothing for memory (.sync.aligned).
-  void met_at_instruction();
+  /// All lanes have met at an instruction that waits for them and promises nothing for memory (.sync.aligned). Gives
+  /// what they have done, and what of it they have fenced.
+  Views met_at_instruction();
+  /// They have met others so, who had done this.
+  void met_others(const Views& done);
 
   void async_fence(uint32_t lanes, bool shared, bool global);
   void fence(uint32_t lanes, const ptx::MemoryOrder& order, Sight* sequential);
