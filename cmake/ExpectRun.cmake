@@ -1,5 +1,5 @@
-# cmake -DFAILS=ON|OFF -DPASS=regex -P ExpectRun.cmake -- program args…
-# Runs the program; succeeds if it exits as expected (0, or with FAILS anything but 0 and no signal) and prints what PASS matches.
+# cmake -DFAILS=ON|OFF|CODE -DPASS=regex -P ExpectRun.cmake -- program args…
+# Runs the program; succeeds if it exits as expected (0; with FAILS the code, or anything but 0 and no signal) and prints what PASS matches.
 set(command "")
 set(seen FALSE)
 foreach(i RANGE ${CMAKE_ARGC})
@@ -14,7 +14,9 @@ message("${text}")
 if(NOT status MATCHES "^[0-9]+$")
   message(FATAL_ERROR "the program ended abnormally: ${status}")
 endif()
-if(FAILS AND status EQUAL 0)
+if(FAILS MATCHES "^[0-9]+$" AND NOT status EQUAL FAILS)
+  message(FATAL_ERROR "expected exit ${FAILS}, got ${status}")
+elseif(FAILS AND status EQUAL 0)
   message(FATAL_ERROR "expected the program to fail, it exited 0")
 elseif(NOT FAILS AND NOT status EQUAL 0)
   message(FATAL_ERROR "expected exit 0, got ${status}")

@@ -25,7 +25,13 @@ int run(int argc, char** argv) {
     std::fputs(app.help().c_str(), stderr);
     return 2;
   }
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::RuntimeError& e) {  // a command's own code
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {  // words that cannot be taken; or help
+    return app.exit(e) ? 2 : 0;
+  }
   return 0;
 }
 

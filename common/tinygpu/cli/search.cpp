@@ -30,7 +30,8 @@ using nlohmann::json;
 
 struct Words {
   Problem problem;
-  std::string machine = "b200", type = "bf16", out_type, out, explain, cache, json_file, plot, report;
+  std::string machine = "b200", type = "bf16", out_type, out, cache, json_file, plot, report;
+  std::optional<std::string> explain;
   std::vector<std::string> points;
   uint32_t top = 8, measure = 16, jobs = 0, random = 0;
   uint64_t seed = 1;
@@ -190,8 +191,8 @@ void run(const Words& w) {
   const Space space(template_of(spec, w.problem.operation));
   const Problem problem = problem_of(w, space.kind());
   const char* operation = is_attention(space.kind()) ? "attention" : "gemm";
-  if (!w.explain.empty()) {
-    fmt::print("{}", search::explain(space, spec, problem, space.parse(w.explain, plain_point(space.kind()))));
+  if (w.explain) {
+    fmt::print("{}", search::explain(space, spec, problem, space.parse(*w.explain, plain_point(space.kind()))));
     return;
   }
   Bench::Options where;
@@ -288,6 +289,8 @@ void run(const Words& w) {
   }
   if (stopped) say("stopped; what was measured is kept, and the next call goes on from it\n");
   if (stopped || !right) throw CLI::RuntimeError(stopped ? 130 : 1);
+  if (measured && std::none_of(kept.begin(), kept.end(), [](const Kept& k) { return k.time.has_value(); }))
+    throw SearchError("no kernel could be timed: " + kept[0].failed);
 }
 
 /// The parameters of a point and their values, of both machines' templates.

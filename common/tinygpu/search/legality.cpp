@@ -265,14 +265,15 @@ std::optional<std::string> impossible(const Problem& p) {
   const auto row = [](const char* option, uint32_t value, uint32_t bits) -> std::optional<std::string> {
     const uint32_t step = 128 / bits;
     if (value % step == 0) return std::nullopt;
+    const uint32_t below = value / step * step, above = below + step;
     return fmt::format(
         "{} {} is not taken: a row has {} an element, and TMA takes rows of a multiple of 16 "
-        "bytes. Take {} or {}",
+        "bytes. Take {}",
         option, value,
         bits == 4   ? "4 bits"
         : bits == 8 ? "1 byte"
                     : fmt::format("{} bytes", bits / 8),
-        std::max(step, value / step * step), (value / step + 1) * step);
+        below ? fmt::format("{} or {}", below, above) : std::to_string(above));
   };
   if (auto why = row("--k", p.k, p.in_bits())) return why;
   return row("--n", p.n, 8 * p.out_bytes());
