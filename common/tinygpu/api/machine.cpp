@@ -90,11 +90,20 @@ void Machine::run_by(const Options& o) {
   gpu_.options.max_cycles = o.max_cycles;
   gpu_.options.timing_only = o.timing_only;
   gpu_.options.strict_tmem = o.strict_tmem;
+  choose_checks();
 }
 
 void Machine::look_for_races(bool races) {
   races_ = races;
-  checks_ = checks::AllChecks(races ? checks::Level::races : checks::Level::quick);
+  choose_checks();
+}
+
+void Machine::choose_checks() {
+  using checks::Level;
+  const Level level = gpu_.options.timing_only ? Level::clock_alone : races_ ? Level::races : Level::quick;
+  if (level == level_) return;
+  level_ = level;
+  checks_ = checks::AllChecks(level);
 }
 
 void Machine::observe() {

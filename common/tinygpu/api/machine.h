@@ -137,7 +137,7 @@ class Machine {
   // ---- What is seen of them
   /// Checks are attached already. Observers live as long as the machine runs; not while launches are under way.
   void attach(std::vector<Observer*> observers) { attached_ = std::move(observers); }
-  /// The race check in place of the quick checks, or those again.
+  /// The race check in place of the quick checks, or those again. A timing-only run has neither.
   void look_for_races(bool races);
   /// How launches run from now on: order, seed, threads, max_cycles, timing_only, strict_tmem.
   void run_by(const Options& options);
@@ -186,10 +186,12 @@ class Machine {
   void start_waiting();
   void ended(const Launch& launch, LaunchStats stats);
   void drop_all();
+  void choose_checks();
   Stop run_for(uint64_t cycle, const std::function<bool()>& happened);
 
   Gpu gpu_;
   Memory memory_;
+  checks::Level level_ = checks::Level::quick;  // that of checks_
   checks::AllChecks checks_;
   bool races_ = false;
   std::unique_ptr<checks::Coverage> coverage_;

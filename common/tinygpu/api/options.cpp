@@ -207,7 +207,8 @@ constexpr Option kTable[] = {
      .flag = "--timing-only",
      .key = "timing_only",
      .of_debug = true,
-     .help = "Only the clock: matrices are not multiplied and bulk copies move no bytes, so results are worthless",
+     .help = "Only the clock: matrices are not multiplied and bulk copies move no bytes, so results are worthless, and "
+             "races are not looked for",
      .set = [](Options& o, std::string_view t) { return flag(o.timing_only, t); }},
     {.variable = "GEN5_FREE",
      .flag = "--free",
@@ -339,10 +340,12 @@ Options options_from_environment() {
 
 Options with_json(Options options, const nlohmann::json& object, std::span<const std::string_view> others) {
   if (!object.is_object()) throw OptionError(fmt::format("{}: write an object", object.dump()));
-  for (const auto& [key, value] : object.items())
+  for (const auto& item : object.items()) {
+    const std::string& key = item.key();
     if (std::ranges::find(others, key) == others.end() &&
         std::ranges::none_of(kTable, [&](const Option& o) { return o.key && key == o.key; }))
       throw OptionError(fmt::format("{}: there is no such option", key));
+  }
   for (const Option& option : kTable)
     if (option.key && object.contains(option.key))
       set_option(options, option, option.key, text_of(object.at(option.key)));

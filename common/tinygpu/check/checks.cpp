@@ -34,7 +34,7 @@ AllChecks::AllChecks(Level level) {
     owned_.push_back(std::make_unique<races::Races>());
     owned_.push_back(std::make_unique<OperandLayouts>());
     owned_.push_back(std::make_unique<WgmmaRegisters>());
-  } else {
+  } else if (level != Level::clock_alone) {
     const bool all = level == Level::without_races;
     if (!all) owned_.push_back(std::make_unique<races::Races>(races::Follow::first_cluster));
     const auto add = [&](std::unique_ptr<Observer> check) {
