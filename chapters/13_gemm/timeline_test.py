@@ -49,6 +49,12 @@ for step in steps:
             beside = run("--step", str(step), *how, "--m", "256", "--n", "256", "--k", "256")
             assert list(lanes(beside, step - 1)) and list(lanes(beside, step)), beside
 
+    # A CTA with one tile cannot show what persistence and overlap bring.
+    small = run("--step", str(step), "--m", "256", "--n", "256", "--k", "256")
+    one_tile = "has one tile, so nothing of that shows"
+    assert (one_tile in " ".join(small.split())) == (step in (5, 6)), small
+    assert not any(one_tile in " ".join(p.split()) for p in pictures)
+
     watched, stamped = (lanes(p, step) for p in pictures)
     assert watched.keys() == stamped.keys()
     loads = "threads copy" if step == 1 else "TMA"

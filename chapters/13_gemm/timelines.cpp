@@ -39,6 +39,9 @@ Picture picture_of(const Step& step, const Pipeline& pipeline) {
   return gen5::harness::picture_of(pipeline, fmt::format("Step {}, {}:", step.number, step.name), names_of(step));
 }
 
+/// What its picture shows needs a second tile of a CTA.
+bool tells_of_next_tile(const Step& step) { return step.number == 5 || step.number == 6; }
+
 }  // namespace
 
 Pipeline watched_pipeline(const Step& step, const Problem& p, const Watched& watched) {
@@ -59,7 +62,10 @@ void show_timeline(Report& report, const Step& step, const Pipeline& pipeline, c
   pictures.push_back(picture_of(step, pipeline));
   const uint64_t length = pictures.back().end() - pictures.back().begin();
   report.picture(draw(pictures, {.window = std::min(length, window_of(step))}));
-  report.say(fmt::format("What to see in step {}: {}", step.number, step.look));
+  report.say(fmt::format("What to see in step {}: {}{}", step.number, step.look,
+                         tells_of_next_tile(step) && pipeline.outputs.size() < 2
+                             ? " Here its CTA has one tile, so nothing of that shows: try --m 4096 --n 2304 --k 512."
+                             : ""));
 }
 
 void show_legend(Report& report, const Pipeline& pipeline) {
