@@ -215,6 +215,45 @@ TEST(WgmmaRegisters, ReadingAInFlightIsLegal) {
                     16);
 }
 
+TEST(WgmmaRegisters, AMovInFrontOfTheWaitTakesTheValue) {
+  expect_everywhere(
+      kernel("  .reg .b32 %a<4>; .reg .f32 %d<4>, %x;\n" + zero("%d") + fragment("%a", kThree) + kFence +
+             mma("%d", "%a") + "  mov.f32 %x, %d0;\n" + kCommit + wait() + "  add.f32 %result, %x, %d1;\n"),
+      96);
+  // As Triton 3.9 unpacks accumulators of 16 bits.
+  expect_everywhere(
+      kernel(
+          "  .reg .b32 %a<4>, %h<2>; .reg .b16 %l<4>;\n  mov.b32 %h0, 0; mov.b32 %h1, 0;\n" +
+          fragment("%a", "0x40004000") + kFence +
+          "  wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%h0, %h1}, {%a0, %a1, %a2, %a3}, %b, %on, 1, 1, 0;\n" +
+          kCommit + "  mov.b32 {%l0, %l1}, %h0; mov.b32 {%l2, %l3}, %h1;\n" + wait() +
+          "  add.rn.f16 %l0, %l0, %l3; cvt.f32.f16 %result, %l0;\n"),
+      2 * 16 * 2 * 1.875);  // the words of B are 1.875 in f16
+}
+
+TEST(WgmmaRegisters, WhatAMovTakesHasToBeWaitedForBeforeItIsUsed) {
+  const std::string begin = "  .reg .b32 %a<4>; .reg .f32 %d<4>, %o<4>, %x, %y;\n" + zero("%d") + zero("%o") +
+                            fragment("%a", kThree) + kFence + mma("%d", "%a") + kCommit;
+  const auto told = [&](const std::string& body, const CompletionOrder& order, float value) {
+    const Result r = run(kernel(begin + body), order);
+    EXPECT_THAT(r.values, Each(value));
+    std::vector<std::string> out;
+    for (const Diagnosis& d : r.reports) out.push_back(d.code + ": " + d.where.ptx_text);
+    return out;
+  };
+  const auto sum =
+      ::testing::ElementsAre(::testing::AllOf(HasSubstr("wgmma-not-waited"), HasSubstr("add.f32 %result, %y, %y")));
+  for (const CompletionOrder& order : kOrders) {
+    const std::string moves = "  mov.f32 %x, %d0; mov.f32 %y, %x;\n", add = "  add.f32 %result, %y, %y;\n";
+    EXPECT_THAT(told(moves + add + wait(), order, 96), sum);
+    // A wait for the first group alone, and none for it.
+    const std::string second = mma("%o", "%a") + kCommit;
+    EXPECT_THAT(told(moves + second + wait(1) + add + wait(), order, 96), ::testing::IsEmpty());
+    EXPECT_THAT(told(second + moves + wait(1) + add + wait(), order, 96), ::testing::IsEmpty());
+    EXPECT_THAT(told(second + moves + wait(2) + add + wait(), order, 96), sum);
+  }
+}
+
 TEST(WgmmaRegisters, AnAccumulatorInFlightIsNoA) {
   const std::string text = kernel(
       "  .reg .b32 %a<4>, %h<2>; .reg .f32 %o<4>;\n  mov.b32 %h0, 0; mov.b32 %h1, 0;\n" + zero("%o") +

@@ -107,7 +107,7 @@ TEST(Wgmma, ReadingAnAccumulatorInFlightIsReported) {
 }
 
 TEST(Wgmma, UnderLateOrderSuchAReaderSeesPoison) {
-  RunPtx r(kernel(std::string(kFence) + kMma + kCommit + "mov.f32 %f4, %f0;\n" + kWait + "mov.f32 %f0, %f4;\n"),
+  RunPtx r(kernel(std::string(kFence) + kMma + kCommit + "add.f32 %f4, %f0, %f0;\n" + kWait + "mov.f32 %f0, %f4;\n"),
            hopper_machine());
   r.gpu.options.order.mode = CompletionOrder::Mode::late;
   EXPECT_THAT(run(r), ::testing::Each(::testing::IsNan()));

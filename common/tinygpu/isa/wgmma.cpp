@@ -30,7 +30,7 @@ void fence(Warp& w, const Op&) {
 bool blocked_on(Warp& w, Warpgroup::Conflict conflict) {
   using Conflict = Warpgroup::Conflict;
   if (conflict == Conflict::none) return false;
-  if (conflict == Conflict::accumulator)
+  if (conflict == Conflict::accumulator || conflict == Conflict::taken)
     w.report(Severity::warning, "wgmma-not-waited",
              "this instruction touches a register of an accumulator that a wgmma.mma_async still uses",
              "put wgmma.wait_group before the first use of the accumulator");
@@ -38,6 +38,7 @@ bool blocked_on(Warp& w, Warpgroup::Conflict conflict) {
     w.report(Severity::warning, "wgmma-not-waited",
              "this instruction overwrites a register of A that a wgmma.mma_async has yet to read",
              "put wgmma.wait_group before the next write of A's registers");
+  if (conflict == Conflict::taken) return false;  // the mov has waited for the value
   // In timed order the value is waited for, as hardware's scoreboard would at best; in the others it is garbage.
   if (w.partition().events.order().mode == CompletionOrder::Mode::timed) {
     w.block(waiting(), true);
@@ -50,8 +51,18 @@ bool blocked_on(Warp& w, Warpgroup::Conflict conflict) {
 /// Runs before an op that may touch registers of a wgmma for which no wait has been executed.
 void check_pending(Warp& w, const Op& op) {
   if (op.fn == mma || op.fn == commit || op.fn == wait || op.fn == fence) return;
-  const auto touched = w.function().async_touches.find(uint32_t(&op - w.function().ops.data()));
-  blocked_on(w, Warpgroup::of(w).conflict(w, touched->second.reads, touched->second.writes));
+  using Conflict = Warpgroup::Conflict;
+  const auto& [reads, writes] = w.function().async_touches.find(uint32_t(&op - w.function().ops.data()))->second;
+  Warpgroup& group = Warpgroup::of(w);
+  const Conflict conflict = group.conflict(w, reads, writes);
+  // A compiler puts moves between the product and its wait: ptxas makes nothing of them (a wait in front of what uses
+  // their results, if that stands before the wait: C7517). So the value is right in every order, and its use is told.
+  if (w.function().instruction(op).opcode == Opcode::mov && group.conflict(w, {}, writes) == Conflict::none) {
+    if (conflict != Conflict::accumulator) return;
+    group.take(w, reads);
+    return w.block(waiting(), true);
+  }
+  blocked_on(w, conflict);
 }
 
 /// The frame that owns these bytes of the register file is gone.
@@ -98,6 +109,7 @@ void wait(Warp& w, const Op& op) {
     return;
   }
   w.advance_to(when);
+  group.waited(w, uint32_t(op.imm));
   group.settle(w);
   if (group.idle(w)) w.pending.clear();
   tell(w, Sync::Kind::wait_group, group.through(w, uint32_t(op.imm)));

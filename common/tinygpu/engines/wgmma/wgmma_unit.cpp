@@ -138,31 +138,52 @@ void Warpgroup::settle(Warp& w) {
       if (!a->orphan[warp]) store(*a, warp);
       a->here[warp] = false;
     }
-  std::erase_if(accumulators_, [](const auto& a) {
-    return !a->running && std::none_of(a->here.begin(), a->here.end(), [](bool h) { return h; });
-  });
+  const auto any = [](const std::array<bool, 4>& warps) { return std::ranges::count(warps, true) > 0; };
+  std::erase_if(accumulators_, [&](const auto& a) { return !a->running && !any(a->here) && !any(a->taken); });
+}
+
+void Warpgroup::waited(const Warp& w, uint32_t pending) {
+  const uint64_t over = through(w, pending);
+  for (auto& a : accumulators_)
+    if (a->last <= over) a->taken[w.index() % 4] = false;
+}
+
+namespace {
+
+bool meet(const Warp& w, const std::vector<uint32_t>& relative, const std::vector<uint32_t>& absolute) {
+  return std::ranges::any_of(
+      relative, [&](uint32_t s) { return std::ranges::find(absolute, s + w.register_base()) != absolute.end(); });
+}
+
+}  // namespace
+
+void Warpgroup::take(const Warp& w, const std::vector<uint32_t>& reads) {
+  const uint32_t warp = w.index() % 4;
+  for (auto& a : accumulators_)
+    if (a->running && meet(w, reads, a->slots[warp])) a->taken[warp] = true;
+  for (auto& o : gathering_)
+    if (meet(w, reads, o->d[warp])) o->taken[warp] = true;
 }
 
 Warpgroup::Conflict Warpgroup::conflict(Warp& w, const std::vector<uint32_t>& reads,
                                         const std::vector<uint32_t>& writes) {
   const uint32_t warp = w.index() % 4;
-  const auto meet = [&](const std::vector<uint32_t>& slots, const std::vector<uint32_t>& registers) {
-    return std::ranges::any_of(
-        slots, [&](uint32_t s) { return std::ranges::find(registers, s + w.register_base()) != registers.end(); });
-  };
   const auto touched = [&](const std::vector<uint32_t>& registers) {
-    return meet(reads, registers) || meet(writes, registers);
+    return meet(w, reads, registers) || meet(w, writes, registers);
   };
-  bool running = false, landed = false, operand = false;
+  bool running = false, landed = false, operand = false, taken = false;
   for (const auto& a : accumulators_)
-    if (!a->orphan[warp] && touched(a->slots[warp])) (a->running ? running : landed) = true;
+    if (!a->orphan[warp] && touched(a->slots[warp])) {
+      (a->running ? running : landed) = true;
+      taken |= a->taken[warp];
+    }
   for (const auto& o : gathering_) {
     running |= touched(o->d[warp]);
-    operand |= meet(writes, o->a[warp]);
+    operand |= meet(w, writes, o->a[warp]);
   }
-  for (const auto& o : queue_) operand |= meet(writes, o->a[warp]);
+  for (const auto& o : queue_) operand |= meet(w, writes, o->a[warp]);
   if (landed && !running) settle(w);
-  return running ? Conflict::accumulator : operand ? Conflict::operand : Conflict::none;
+  return running ? Conflict::accumulator : operand ? Conflict::operand : taken ? Conflict::taken : Conflict::none;
 }
 
 void Warpgroup::forget(Warp& w, uint32_t begin, uint32_t end) {
@@ -237,7 +258,9 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
     o->accumulator->orphan = o->orphan;
     accumulators_.push_back(o->accumulator);
   }
+  for (uint32_t warp = 0; warp < 4; ++warp) o->accumulator->taken[warp] |= o->taken[warp];
   o->accumulator->running++;
+  o->accumulator->last = queued_;
   MmaStatistics::count(*cta_, MatrixFamily::wgmma_mma_async, kRows, o->form.n, o->form.k());
   WgmmaServer& server = cta_->sm.extensions.get<WgmmaServer>();
   SmPartition& partition = cta_->cluster.partition;

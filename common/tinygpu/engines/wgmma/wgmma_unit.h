@@ -53,16 +53,21 @@ class Warpgroup {
   bool completed(Warp& w, uint32_t pending, uint64_t& when) const;
   /// Puts results that have landed into the warp's registers.
   void settle(Warp& w);
+  /// The warp has waited for all but its latest `pending` groups: their values may be used.
+  void waited(const Warp& w, uint32_t pending);
   /// True if nothing that the warp issued is still to execute.
   bool idle(const Warp& w) const { return done_ >= warps_[w.index() % 4].issued; }
   enum class Conflict : uint8_t {
     none,
     accumulator,  // touches what a wgmma that still runs writes
-    operand       // overwrites what a wgmma that still runs reads
+    operand,      // overwrites what a wgmma that still runs reads
+    taken         // touches what a mov has taken of a wgmma that has ended, and for which no wait has been executed
   };
   /// What an op of `w` that reads and writes these slots (relative to its frame) would disturb. Accumulators that have
   /// landed are settled on the way.
   Conflict conflict(Warp& w, const std::vector<uint32_t>& reads, const std::vector<uint32_t>& writes);
+  /// A mov waits for these slots. What uses the value that it takes has yet to wait for the wgmma.
+  void take(const Warp& w, const std::vector<uint32_t>& reads);
   /// Bytes [begin, end) of the warp's register file are no longer a frame of the operations' own: what they would put
   /// there is lost.
   void forget(Warp& w, uint32_t begin, uint32_t end);
@@ -80,14 +85,16 @@ class Warpgroup {
     std::array<std::vector<uint32_t>, 4> slots;  // absolute, by warp
     std::array<bool, 4> here{};                  // the warp's rows live in `words`, its registers are stale
     std::array<bool, 4> orphan{};                // the warp's registers are no longer the operation's
+    std::array<bool, 4> taken{};                 // a mov of the warp has the value, and the warp has not waited
     uint32_t running = 0;                        // operations queued or executing
+    uint64_t last = 0;                           // number of the latest of them
   };
   struct Operation {
     WgmmaForm form;
     Origin who;
     uint32_t arrived = 0;  // warps
     std::array<std::vector<uint32_t>, 4> d, a;
-    std::array<bool, 4> orphan{};  // as of an accumulator
+    std::array<bool, 4> orphan{}, taken{};  // as of an accumulator
     std::shared_ptr<Accumulator> accumulator;
     uint64_t issued = 0;
     bool opens_batch = false;  // it comes behind a commit
