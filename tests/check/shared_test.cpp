@@ -221,6 +221,32 @@ TEST(SharedRaces, ClusterBarrier) {
   EXPECT_THAT(found(store + "  fence.acq_rel.cluster;\n" + relaxed + load, 2), IsEmpty());
 }
 
+// Nothing promises it, but Triton's pairs of CTAs hand operands over so.
+TEST(SharedRaces, WhatIsFencedForTheAsyncProxyMayPassARelaxedBarrierWithAWarning) {
+  const auto told = [](const std::string& between) {
+    Kernel k;
+    k.body =
+        "  mapa.shared::cluster.u32 %r2, %s, 1; setp.eq.u32 %p1, %k, 1; and.pred %p1, %p1, %p8;\n"
+        "  setp.eq.u32 %p2, %k, 0;\n  @%p1 st.shared.u32 [%s], %t;\n" +
+        between + "  barrier.cluster.wait;\n  @%p2 ld.shared::cluster.u32 %r1, [%r2];\n";
+    k.ctas = 2;
+    std::vector<std::string> out;
+    for (const Diagnosis& d : k.diagnoses())
+      if (d.code == "scope-too-narrow" || d.code == "data-race")
+        out.push_back((d.severity == Severity::error ? "error: " : "warning: ") + d.message);
+    return out;
+  };
+  const std::string fence = "  fence.proxy.async.shared::cluster;\n", relaxed = "  barrier.cluster.arrive.relaxed;\n";
+  EXPECT_THAT(told(fence + relaxed),
+              ElementsAre(::testing::AllOf(::testing::StartsWith("warning: "),
+                                           ::testing::HasSubstr("fence.proxy.async and barrier.cluster.arrive.relaxed"),
+                                           ::testing::HasSubstr("Triton's matmuls of CTA pairs"))));
+  EXPECT_THAT(told(relaxed), ElementsAre(::testing::StartsWith("error: ")));
+  EXPECT_THAT(told("  @!%p8 fence.proxy.async.shared::cluster;\n" + relaxed),
+              ElementsAre(::testing::StartsWith("error: ")));
+  EXPECT_THAT(told(fence + "  barrier.cluster.arrive.release;\n"), IsEmpty());
+}
+
 TEST(SharedRaces, RemoteArriveNeedsTheClustersScope) {
   const std::string store =
       "  mapa.shared::cluster.u32 %r2, %s, 1; mapa.shared::cluster.u32 %r3, %b, 1;\n"

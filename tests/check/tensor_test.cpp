@@ -126,6 +126,26 @@ TEST(TensorRaces, AWarpReadsTheAddressOfItsOwnAlloc) {
   EXPECT_THAT(found(alloc + hands + "  @%p11 " + load + give), IsEmpty());
 }
 
+// The word of tcgen05.alloc becomes part of a tile.
+TEST(TensorRaces, ACopyOverTheAddressOfAnAllocIsAWarning) {
+  const auto severity = [](const std::string& first, const std::string& fence) {
+    Kernel k;
+    k.body = first + "  bar.sync 0;\n" + fence +
+             "  bar.sync 0;\n  setp.eq.u32 %p1, %t, 32;\n  @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%b], 128;\n"
+             "  @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], [%i], 128, [%b];\n" +
+             wait("%p12") +
+             "  bar.sync 0;\n  mov.b32 %r1, 0;\n  @%p10 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;\n";
+    std::vector<std::string> out;
+    for (const Diagnosis& d : k.diagnoses())
+      if (d.code == "proxy-fence-missing" && d.message.find("that tcgen05.alloc writes") != std::string::npos)
+        out.push_back(d.severity == Severity::error ? "error" : "warning");
+    return out;
+  };
+  const std::string alloc = "  @%p10 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%s], 32;\n";
+  EXPECT_THAT(severity(alloc, ""), ::testing::ElementsAre("warning"));
+  EXPECT_THAT(severity(alloc, "  fence.proxy.async.shared::cta;\n"), IsEmpty());
+}
+
 TEST(TensorRaces, ScalesCopiedOverBehindAnMmaAreANoteOnce) {
   Kernel k;
   k.tensor = true;

@@ -89,6 +89,10 @@ Fix fix_of(Why why, const Record& earlier, const Record& later, ptx::Space space
           "for others), and leave out .relaxed on both sides",
           "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
           "L: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [bar], parity;  @!p bra L;"};
+    case Why::relaxed:
+      return {
+          "leave out .relaxed, which is for threads that hand over nothing but what fence.mbarrier_init has published",
+          "barrier.cluster.arrive.release.aligned;  barrier.cluster.wait.acquire.aligned;"};
     case Why::no_fence:
       if (space == ptx::Space::global)
         return {"fence in the thread that made the earlier access, before it synchronises",
@@ -161,6 +165,9 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
       // Kernels free a buffer of another CTA so, once it has been read; a copy that had landed there is no value lost.
       return {"scope-too-narrow",
               earlier.writes() && !(earlier.operation && later.writes()) ? Severity::error : Severity::note};
+    case Why::relaxed:
+      return {"scope-too-narrow", earlier.writes() ? Severity::warning : Severity::note,
+              earlier.writes() ? &kRelaxedOperand : nullptr};
     case Why::incomplete:
       // Unread bytes of a stage are filled again; findings at its other bytes name their readers.
       if (earlier.ends == Ends::mbarrier && later.operation && earlier.kind == AccessKind::write &&
@@ -169,6 +176,8 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
       return {"async-not-complete", Severity::error};
     case Why::no_fence:
       if (!earlier.writes()) return {"proxy-fence-missing", Severity::warning, &kReadBeforeCopy};
+      if (instruction_of(earlier).opcode == ptx::Opcode::tcgen05_alloc)
+        return {"proxy-fence-missing", Severity::warning, &kCopyOverAlloc};
       if (earlier.ends == Ends::copies && (later.ends == Ends::commit || later.ends == Ends::wgmma))
         return {"proxy-fence-missing", Severity::warning, &kCopiedOperand};
       if (is_tcgen05(later)) return {"proxy-fence-missing", Severity::warning, &kOperandFence};
@@ -196,6 +205,8 @@ const char* reason(Why why, const Record& earlier) {
     case Why::nearly:
       return "one of the releases and acquires between them is .relaxed, or has a scope that does not include the next "
              "thread";
+    case Why::relaxed:
+      return "between them are fence.proxy.async and barrier.cluster.arrive.relaxed, which orders no memory";
     case Why::by_operation:
       return "between them is the end of an asynchronous operation, which orders that operation, but not the earlier "
              "work of its thread";

@@ -51,7 +51,7 @@ class Trial {
     if (why != Why::no_fence) {
       const bool fenced = !crosses || !not_seen_in(earlier, cell, unseen, async_view(), any);
       if (!not_seen_in(earlier, cell, unseen, relied_on, any))
-        why = fenced ? Why::no_scope : Why::no_fence;
+        why = !not_seen_in(earlier, cell, unseen, nearly, any) ? Why::relaxed : fenced ? Why::no_scope : Why::no_fence;
       else if (!earlier.writes() && !not_seen_in(earlier, cell, unseen, by_meeting, any))
         why = !fenced ? Why::no_fence : by_lanes(earlier) ? Why::one_arrives : Why::one_warp;
       else if (!not_seen_in(earlier, cell, unseen, nearly, any))
@@ -380,7 +380,7 @@ bool Races::first(const char* about, const Op* op) {
 void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, const Record& record) {
   const auto news = [&](Why why, const Record& earlier, const Record& later) {
     const bool once = why == Why::no_fence || why == Why::nearly || why == Why::by_operation || why == Why::no_scope ||
-                      why == Why::one_warp || why == Why::same_value || why == Why::read_only;
+                      why == Why::one_warp || why == Why::relaxed || why == Why::same_value || why == Why::read_only;
     return !once || is_news(later.who.op, earlier.who.op);
   };
   const Trial trial(actor, record, a.space, news);

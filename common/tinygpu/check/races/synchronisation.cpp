@@ -149,7 +149,11 @@ void Races::cluster_barrier(ClusterState& c, const Sync& s) {
   if (!t) return;
   const uint32_t lanes = s.who->lanes;
   if (s.kind == Sync::Kind::cluster_arrive) {
-    c.gathered.join(t->release(lanes, s.order().semantics == ptx::Semantics::relaxed));
+    const bool relaxed = s.order().semantics == ptx::Semantics::relaxed;
+    c.gathered.join(t->release(lanes, relaxed));
+    if (relaxed)
+      for (const Row& r : t->rows())
+        if (r.lanes & lanes) c.gathered.of[relied_on].join(r.sees.of[async_shared]);
     t->cluster_arrived |= lanes;
     return;
   }
