@@ -56,6 +56,7 @@ def load() -> tuple[ctypes.CDLL, ctypes.CDLL]:
         getattr(tinygpu, f"tinygpu_session_{name}").restype = ctypes.c_char_p
     tinygpu.tinygpu_session_host_address.restype = ctypes.c_uint64
     tinygpu.tinygpu_session_host_address.argtypes = (ctypes.c_uint64, ctypes.c_uint64)
+    tinygpu.tinygpu_session_blocks.argtypes = (ctypes.c_uint64,)
     return tinygpu, ctypes.CDLL(str(here / "libcuda.so.1"))
 
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/tinygpu/isa/instruction_set.h"
+#include "common/tinygpu/machine/memory/allocation_blocks.h"
 #include "common/tinygpu/ptx/parser.h"
 #include "tests/support/run_ptx.h"
 
@@ -79,6 +80,40 @@ TEST(Sizes, AParameterAddressBelowTheBankIsRefused) {
   const Diagnosis d = run.fault_of("k", {1}, {32}, uint64_t(0));
   EXPECT_EQ(d.code, "illegal-address");
   EXPECT_THAT(d.message, HasSubstr("the kernel's parameters"));
+}
+
+// torch's allocator gives blocks of 512 bytes: past a tensor of 100 floats there are 112 bytes that nobody else has.
+TEST(Sizes, PastAnAllocationButInItsBlockIsAWarning) {
+  struct Blocks {
+    explicit Blocks(uint64_t bytes) { set_allocation_blocks(bytes); }
+    ~Blocks() { set_allocation_blocks(1); }
+  };
+  const std::string text = R"(
+.visible .entry k(.param .u64 data, .param .u32 first) {
+  .reg .b32 %r<3>; .reg .b64 %rd<3>;
+  ld.param.u64 %rd0, [data]; ld.param.u32 %r0, [first]; mov.u32 %r1, %tid.x; add.u32 %r0, %r0, %r1;
+  mul.wide.u32 %rd1, %r0, 4; add.s64 %rd2, %rd0, %rd1; st.global.u32 [%rd2], %r0; ld.global.u32 %r2, [%rd2];
+  st.global.u32 [%rd0], %r2;
+  ret; })";
+  RunPtx run(text);
+  const uint64_t data = run.buffer<float>(100);
+  EXPECT_EQ(run.fault_of("k", {1}, {1}, data, 100u).code, "illegal-address");
+  {
+    const Blocks torch(512);
+    run.reports.clear();
+    run.launch("k", {1}, {1}, data, 127u);
+    EXPECT_EQ(run.download<uint32_t>(data, 1), std::vector<uint32_t>{127}) << "what is stored there may be read again";
+    ASSERT_FALSE(run.reports.empty());
+    EXPECT_EQ(run.reports[0].severity, Severity::warning);
+    EXPECT_THAT(run.reports[0].message, HasSubstr("108 bytes past the end of a 400-byte allocation"));
+    EXPECT_THAT(run.reports[0].message, HasSubstr("blocks of 512 bytes, so these belong to nobody else"));
+    // Lanes on both sides of the end.
+    run.launch("k", {1}, {32}, data, 90u);
+    EXPECT_EQ(run.download<uint32_t>(data, 100)[99], 99u);
+    EXPECT_EQ(run.fault_of("k", {1}, {1}, data, 128u).code, "illegal-address") << "behind the block";
+    EXPECT_EQ(run.fault_of("k", {1}, {1}, uint64_t(0), 0u).code, "illegal-address");
+  }
+  EXPECT_EQ(run.fault_of("k", {1}, {1}, data, 100u).code, "illegal-address");
 }
 
 TEST(Sizes, LocalAddressesHave32Bits) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/tinygpu/api/allocation_blocks.h"
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
 #include "common/tinygpu/diagnosis/place_json.h"
@@ -264,6 +265,8 @@ uint64_t tinygpu_session_host_address(uint64_t address, uint64_t written) {
     return reinterpret_cast<uint64_t>(at);
   });
 }
+
+void tinygpu_session_blocks(uint64_t bytes) { api::set_allocation_blocks(bytes); }
 
 uint64_t tinygpu_session_cycles() {
   return settled([](State& s) { return s.machine.clock(); });

@@ -57,6 +57,10 @@ const char* tinygpu_session_spans(const char* timeline);
 /// if it is no such memory.
 uint64_t tinygpu_session_host_address(uint64_t address, uint64_t written);
 
+/// The program's allocator gives whole blocks of so many bytes, a power of two: accesses behind an allocation's end,
+/// but in its last block, are warnings.
+void tinygpu_session_blocks(uint64_t bytes);
+
 /// SM cycles so far, of all that has been submitted: seconds depend on the clock that power leaves, these do not.
 uint64_t tinygpu_session_cycles();
 

@@ -58,13 +58,14 @@ inline constexpr CodeInfo kMemoryCodes[] = {
               "Memory that malloc in a kernel did not give: goes on; at an address that is no multiple of 16: error "
               "700. Freed twice: error 719."},
      Fix{"Keep the pointer that malloc returned, and free it once."}},
-    {"illegal-address", kError, "An access outside of allocated memory.",
+    {"illegal-address", kError | kWarning, "An access outside of allocated memory.",
      Rule{"A global address must lie in memory that is allocated and not freed; an address of local, constant or "
           "parameter memory must lie inside of that memory.",
           "5.1 State Spaces"},
      Hardware{measured,
               "Error 700 for a null pointer. A chip checks pages, not allocations: just past an allocation it may "
-              "notice nothing."},
+              "notice nothing. torch's allocator gives blocks of 512 bytes: past a tensor, but in its block, it is a "
+              "warning."},
      Fix{"Compare the index with the allocation that the message names. A host pointer has to be registered first."}},
     {"lane-order-missing", kError | kWarning | kNote,
      "Two lanes of a warp access one place, and they have not met in between.",

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/tinygpu/machine/memory/allocation_blocks.h"
+
 namespace tinygpu {
 namespace {
 
@@ -96,13 +98,23 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
     if (address - kParamWindow < kWindowSize)
       return locate(w, Space::param, address - kParamWindow, bytes, 1, kind, lane, verb);
   }
-  const Allocation* a = w.gpu().memory.find(address);
-  if (!a || !inside(a->base, a->size, address, bytes))
+  const GlobalMemory& memory = w.gpu().memory;
+  const Allocation* a = memory.find(address);
+  if (!a || !inside(a->base, a->size, address, bytes)) {
+    if (uint8_t* behind = behind_in_block(memory, address, bytes)) {
+      w.report(
+          Severity::warning, "illegal-address",
+          fmt::format("{} of {} bytes at global address {:#x}: {}. The allocator gives blocks of {} bytes, so these "
+                      "belong to nobody else, and a GPU shows nothing; that is not promised",
+                      verb, bytes, address, memory.describe(address), allocation_blocks()),
+          "check the index against the allocation", lane);
+      return {Space::global, behind, nullptr, address};
+    }
     w.fault(FaultKind::illegal_address, "illegal-address",
-            fmt::format("{} of {} bytes at global address {:#x}: {}", verb, bytes, address,
-                        w.gpu().memory.describe(address)),
+            fmt::format("{} of {} bytes at global address {:#x}: {}", verb, bytes, address, memory.describe(address)),
             "check the index against the allocation; a host pointer that was never registered is not a device pointer",
             lane);
+  }
   if (host_writes(*a)) ++w.partition().progress;
   return {Space::global, a->host + (address - a->base), nullptr, address};
 }
