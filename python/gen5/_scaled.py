@@ -1,9 +1,13 @@
 """torch's products of narrow types with scale factors, computed on the CPU in f32, with cuBLASLt's layouts of the factors
-(docs.nvidia.com/cuda/cublas, "1D Block Scaling Factors Layout"). Their bits are not a tensor core's."""
+(docs.nvidia.com/cuda/cublas, "1D Block Scaling Factors Layout"). Their bits are not a tensor core's, but for fp8 without blocks on Hopper."""
 
 from __future__ import annotations
 
+import concurrent.futures
+import os
 import typing
+
+from gen5 import _library
 
 # torch's numbers of torch.nn.functional.ScalingType and SwizzleType.
 _TENSOR, _ROW, _BLOCK_16, _BLOCK_32, _BLOCK_128, _BLOCK_128_128 = range(6)
@@ -19,6 +23,34 @@ def numbers(codes: typing.Any) -> typing.Any:
     e2m1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
     nibbles = torch.stack([codes & 15, codes >> 4], -1).flatten(1).long()
     return e2m1[nibbles & 7] * (1 - 2 * (nibbles >> 3))
+
+
+_BAND = 128  # rows that a host thread multiplies at a time
+_PROMOTED = 128  # elements of K whose sum cuBLAS adds to an f32, without fast accumulation
+
+
+def hopper_product(a: typing.Any, b: typing.Any, fast: bool) -> typing.Any | None:
+    """Rows of fp8 codes times rows of fp8 codes with the bits of cuBLAS on Hopper, whose tensor cores sum in 14 bits. With fast accumulation
+    one chain of wgmma sums all of K. None on other machines, whose tensor cores sum such products in f32, and of other types."""
+    import numpy as np
+    import torch
+    types = (torch.float8_e4m3fn, torch.float8_e5m2)
+    if a.dtype not in types or b.dtype not in types or _library.architecture() != "sm_90a":
+        return None
+    left, right = (np.ascontiguousarray(t.view(torch.uint8).cpu().numpy()) for t in (a, b))
+    (rows, depth), columns = left.shape, len(right)
+    out = np.empty((rows, columns), np.float32)
+    narrow = sum(1 << i for i, t in enumerate((a, b)) if t.dtype == torch.float8_e5m2)
+    multiply = _library.load()[0].tinygpu_session_hopper_product
+
+    def band(first: int) -> None:
+        end = min(first + _BAND, rows)
+        multiply(left[first:end].ctypes.data, end - first, right.ctypes.data, columns, depth, 0 if fast else _PROMOTED, narrow, out[first:end].ctypes.data)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for _ in pool.map(band, range(0, rows, _BAND)):
+            pass
+    return torch.from_numpy(out)
 
 
 def factors(codes: typing.Any) -> typing.Any:
@@ -75,8 +107,14 @@ def _operand(codes: typing.Any, scale: typing.Any, recipe: int | None, swizzle: 
 def scaled_mm(a: typing.Any, b: typing.Any, scale_a: typing.Any, scale_b: typing.Any, bias: typing.Any = None, scale_result: typing.Any = None,
               out_dtype: typing.Any = None, use_fast_accum: bool = False, out: typing.Any = None) -> typing.Any:
     """aten::_scaled_mm and its out=."""
+    import torch
     transposed = scale_b.t() if scale_b.dim() == 2 and scale_b.numel() > 1 else scale_b
-    product = _operand(a, scale_a, None) @ _operand(b.t(), transposed, None).t()
+    by_row = scale_a.dtype == scale_b.dtype == torch.float32 and scale_a.numel() in (1, len(a)) and scale_b.numel() in (1, b.shape[1])
+    product = hopper_product(a, b.t(), use_fast_accum) if by_row else None
+    if product is None:
+        product = _operand(a, scale_a, None) @ _operand(b.t(), transposed, None).t()
+    else:
+        product = product * scale_a.reshape(-1, 1) * transposed.reshape(1, -1)
     product = product if bias is None else product + bias.float()
     product = product if scale_result is None else product * scale_result.float()
     made = product.to(out_dtype or (a.dtype if out is None else out.dtype))

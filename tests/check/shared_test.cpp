@@ -221,30 +221,32 @@ TEST(SharedRaces, ClusterBarrier) {
   EXPECT_THAT(found(store + "  fence.acq_rel.cluster;\n" + relaxed + load, 2), IsEmpty());
 }
 
-// Nothing promises it, but Triton's pairs of CTAs hand operands over so.
-TEST(SharedRaces, WhatIsFencedForTheAsyncProxyMayPassARelaxedBarrierWithAWarning) {
-  const auto told = [](const std::string& between) {
+// Nothing promises it, but Triton's pairs of CTAs hand operands over so, and an H200 has all that CTAs store into their
+// own shared memory. Of what they store into each other's it is late (2026-11-28).
+TEST(SharedRaces, ARelaxedBarrierHandsOverOwnSharedMemoryWithAWarning) {
+  const auto told = [](const std::string& store, const std::string& arrive, const std::string& read) {
     Kernel k;
     k.body =
-        "  mapa.shared::cluster.u32 %r2, %s, 1; setp.eq.u32 %p1, %k, 1; and.pred %p1, %p1, %p8;\n"
-        "  setp.eq.u32 %p2, %k, 0;\n  @%p1 st.shared.u32 [%s], %t;\n" +
-        between + "  barrier.cluster.wait;\n  @%p2 ld.shared::cluster.u32 %r1, [%r2];\n";
+        "  xor.b32 %r3, %k, 1; mapa.shared::cluster.u32 %r2, %s, %r3; setp.eq.u32 %p1, %k, 1;\n"
+        "  and.pred %p1, %p1, %p8; setp.eq.u32 %p2, %k, 0; and.pred %p2, %p2, %p8;\n  @%p1 " +
+        store + "\n  barrier.cluster.arrive" + arrive + "; barrier.cluster.wait;\n  @%p2 " + read + "\n";
     k.ctas = 2;
     std::vector<std::string> out;
     for (const Diagnosis& d : k.diagnoses())
-      if (d.code == "scope-too-narrow" || d.code == "data-race")
-        out.push_back((d.severity == Severity::error ? "error: " : "warning: ") + d.message);
+      if (d.severity != Severity::note && d.code != "shared-uninitialised")
+        out.push_back(d.code + (d.severity == Severity::error ? " error: " : " warning: ") + d.message);
     return out;
   };
-  const std::string fence = "  fence.proxy.async.shared::cluster;\n", relaxed = "  barrier.cluster.arrive.relaxed;\n";
-  EXPECT_THAT(told(fence + relaxed),
-              ElementsAre(::testing::AllOf(::testing::StartsWith("warning: "),
-                                           ::testing::HasSubstr("fence.proxy.async and barrier.cluster.arrive.relaxed"),
+  const std::string own = "st.shared.u32 [%s], %t;", theirs = "st.shared::cluster.u32 [%r2], %t;";
+  const std::string read_theirs = "ld.shared::cluster.u32 %r1, [%r2];", read_own = "ld.shared.u32 %r1, [%s];";
+  EXPECT_THAT(told(own, ".relaxed", read_theirs),
+              ElementsAre(::testing::AllOf(::testing::StartsWith("scope-too-narrow warning: "),
+                                           ::testing::HasSubstr("barrier.cluster.arrive.relaxed"),
                                            ::testing::HasSubstr("Triton's matmuls of CTA pairs"))));
-  EXPECT_THAT(told(relaxed), ElementsAre(::testing::StartsWith("error: ")));
-  EXPECT_THAT(told("  @!%p8 fence.proxy.async.shared::cluster;\n" + relaxed),
-              ElementsAre(::testing::StartsWith("error: ")));
-  EXPECT_THAT(told(fence + "  barrier.cluster.arrive.release;\n"), IsEmpty());
+  EXPECT_THAT(told(theirs, ".relaxed", read_own), ElementsAre(::testing::StartsWith("scope-too-narrow error: ")));
+  EXPECT_THAT(told("st.global.u32 [%o], %t;", ".relaxed", "ld.global.u32 %r1, [%o];"),
+              ElementsAre(::testing::StartsWith("scope-too-narrow error: ")));
+  EXPECT_THAT(told(own, ".release", read_theirs), IsEmpty());
 }
 
 TEST(SharedRaces, RemoteArriveNeedsTheClustersScope) {

@@ -39,7 +39,7 @@ const std::map<std::string, Layers> kAllowed = {
     {"common/tinygpu/api",
      {"common/tinygpu/image", "common/tinygpu/isa", "common/tinygpu/engines", "common/tinygpu/machine",
       "common/tinygpu/program", "common/tinygpu/ptx", "common/tinygpu/base", "common/tinygpu/timing",
-      "common/tinygpu/check", "common/tinygpu/observe", "common/tinygpu/diagnosis"}},
+      "common/tinygpu/check", "common/tinygpu/observe", "common/tinygpu/diagnosis", "common/tinygpu/numerics"}},
     // Its side in the program looks at the machine's state; the other side includes nothing of the machine, and of
     // observe the page alone, which knows nothing of it either.
     {"common/tinygpu/debug",

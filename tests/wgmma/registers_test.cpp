@@ -205,7 +205,7 @@ TEST(WgmmaRegisters, OverwritingAInFlightIsReported) {
   EXPECT_EQ(timed.reports[0].message,
             "this instruction overwrites a register of A that a wgmma.mma_async has yet to read");
   EXPECT_THAT(timed.reports[0].where.ptx_text, HasSubstr("mov.b32 %a0, 0x40004000"));
-  EXPECT_THAT(run(text, {CompletionOrder::Mode::late}).values, Each(32)) << "late, the operation sees the new value";
+  EXPECT_THAT(run(text, {CompletionOrder::Mode::late}).values, Each(16)) << "as on an H200, where ptxas renames it";
 }
 
 TEST(WgmmaRegisters, ReadingAInFlightIsLegal) {

@@ -51,9 +51,8 @@ inline constexpr ReliedOn kReadThenOneArrives{
 inline constexpr ReliedOn kRelaxedAlloc{
     "the address that tcgen05.alloc stores, handed to the CTA's warps by barrier.cluster.arrive.relaxed",
     "DeepGEMM's sm100_fp8_fp4_gemm_1d1d with two CTAs"};
-inline constexpr ReliedOn kRelaxedOperand{
-    "an operand of a CTA pair's MMA that the other CTA stores, fences for the async proxy, and hands over by "
-    "barrier.cluster.arrive.relaxed",
+inline constexpr ReliedOn kRelaxedOwn{
+    "what a CTA stores into its own shared memory and hands over by barrier.cluster.arrive.relaxed",
     "Triton's matmuls of CTA pairs (Gluon's test_mma_shared_inputs)"};
 inline constexpr ReliedOn kCopyOverAlloc{
     "a copy over the word into which tcgen05.alloc has stored an address that threads have read, without "

@@ -111,8 +111,8 @@ inline constexpr CodeInfo kMmaCodes[] = {
           "9.7.15.7.3 wgmma.wait_group"},
      Hardware{documented,
               "Undefined. ptxas 13.0 waits in front of such a use where it sees one (C7517). In tinygpu the values are "
-              "right in timed order, and garbage with --order late or --seed. A mov is no use: what uses its result "
-              "is."},
+              "right in timed order, and those of accumulators garbage with --order late or --seed. A mov is no use: "
+              "what uses its result is."},
      Fix{"Commit the group and wait for it.",
          "wgmma.commit_group.sync.aligned;\n"
          "wgmma.wait_group.sync.aligned 0;"}},

@@ -48,8 +48,8 @@ enum View : uint8_t {
                  // had done before it
   caused,        // has come before all the same: the thread of a commit had come so far when it issued it
   relied_on,     // would have happened before by what known kernels rely on (base/relied_on.h): an mbarrier.arrive
-                 // without a scope on another CTA's mbarrier, a relaxed arrive of the cluster's barrier behind
-                 // fence.proxy.async
+                 // without a scope on another CTA's mbarrier
+  by_cluster,    // and, for stores of a CTA to its own shared memory: a relaxed arrive of the cluster's barrier
   by_meeting,    // and, for reads: lanes of a warp, or warps of a warpgroup, that have met at what is no barrier
   initialised,   // mbarriers, by fence.mbarrier_init
   tensor,        // of tcgen05: what tcgen05.fence has ordered, completed work and the issue of unfinished

@@ -165,9 +165,7 @@ Judged judged(Why why, const Record& earlier, const Record& later) {
       // Kernels free a buffer of another CTA so, once it has been read; a copy that had landed there is no value lost.
       return {"scope-too-narrow",
               earlier.writes() && !(earlier.operation && later.writes()) ? Severity::error : Severity::note};
-    case Why::relaxed:
-      return {"scope-too-narrow", earlier.writes() ? Severity::warning : Severity::note,
-              earlier.writes() ? &kRelaxedOperand : nullptr};
+    case Why::relaxed: return {"scope-too-narrow", Severity::warning, &kRelaxedOwn};
     case Why::incomplete:
       // Unread bytes of a stage are filled again; findings at its other bytes name their readers.
       if (earlier.ends == Ends::mbarrier && later.operation && earlier.kind == AccessKind::write &&
@@ -205,8 +203,7 @@ const char* reason(Why why, const Record& earlier) {
     case Why::nearly:
       return "one of the releases and acquires between them is .relaxed, or has a scope that does not include the next "
              "thread";
-    case Why::relaxed:
-      return "between them are fence.proxy.async and barrier.cluster.arrive.relaxed, which orders no memory";
+    case Why::relaxed: return "between them is barrier.cluster.arrive.relaxed, which orders no memory";
     case Why::by_operation:
       return "between them is the end of an asynchronous operation, which orders that operation, but not the earlier "
              "work of its thread";

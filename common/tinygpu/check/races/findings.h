@@ -19,7 +19,7 @@ enum class Why : uint8_t {
   no_scope,      // an mbarrier.arrive or a wait that names none does
   one_arrives,   // lanes have met at an instruction that is no barrier, and one of them has synchronised for all
   one_warp,      // so have warps of a warpgroup
-  relaxed,       // fenced for the async proxy, and handed over by a relaxed arrive of the cluster's barrier
+  relaxed,       // a CTA's own shared memory, handed over by a relaxed arrive of the cluster's barrier
   no_fence,      // ordered, but not between the proxies
   read_only,     // ordered, but the later one is a read that no order reaches
   incomplete,    // an operation without a wait behind it

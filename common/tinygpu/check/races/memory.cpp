@@ -16,8 +16,9 @@ uint32_t single(uint32_t lanes) { return lanes & (lanes - 1) ? 0 : lanes; }
 class Trial {
  public:
   using News = FunctionRef<bool(Why, const Record& earlier, const Record& later)>;
-  Trial(const Actor& by, const Record& now, ptx::Space space, News news)
-      : by_(by), now_(now), space_(space), news_(news) {}
+  /// `owner`: of shared memory, the linear CTA whose it is.
+  Trial(const Actor& by, const Record& now, ptx::Space space, uint32_t owner, News news)
+      : by_(by), now_(now), space_(space), owner_(owner), news_(news) {}
 
   Verdict judge(const Record& earlier, uint64_t cell, uint16_t bytes) const {
     // Lanes of one instruction give each other nothing, and write the same.
@@ -51,7 +52,9 @@ class Trial {
     if (why != Why::no_fence) {
       const bool fenced = !crosses || !not_seen_in(earlier, cell, unseen, async_view(), any);
       if (!not_seen_in(earlier, cell, unseen, relied_on, any))
-        why = !not_seen_in(earlier, cell, unseen, nearly, any) ? Why::relaxed : fenced ? Why::no_scope : Why::no_fence;
+        why = fenced ? Why::no_scope : Why::no_fence;
+      else if (own_store(earlier) && !not_seen_in(earlier, cell, unseen, by_cluster, any))
+        why = Why::relaxed;
       else if (!earlier.writes() && !not_seen_in(earlier, cell, unseen, by_meeting, any))
         why = !fenced ? Why::no_fence : by_lanes(earlier) ? Why::one_arrives : Why::one_warp;
       else if (!not_seen_in(earlier, cell, unseen, nearly, any))
@@ -78,6 +81,13 @@ class Trial {
   }
 
  private:
+  /// Threads of the CTA have stored, and who reads need not see it through another proxy, but for an MMA, of whose
+  /// operands a missing fence is a warning too.
+  bool own_store(const Record& earlier) const {
+    return space_ == ptx::Space::shared && earlier.cta == owner_ && earlier.kind == AccessKind::write &&
+           !earlier.operation && earlier.proxy == Proxy::generic &&
+           (now_.proxy == Proxy::generic || now_.ends == Ends::commit);
+  }
   View async_view() const { return space_ == ptx::Space::global ? async_global : async_shared; }
   /// It is the lanes of one warp that nothing orders: another one has synchronised.
   bool by_lanes(const Record& earlier) const {
@@ -133,6 +143,7 @@ class Trial {
   const Actor& by_;
   const Record& now_;
   const ptx::Space space_;
+  const uint32_t owner_;
   const News news_;
 };
 
@@ -383,7 +394,8 @@ void Races::access(const MemoryAccess& a, ClusterState& c, const Actor& actor, c
                       why == Why::one_warp || why == Why::relaxed || why == Why::same_value || why == Why::read_only;
     return !once || is_news(later.who.op, earlier.who.op);
   };
-  const Trial trial(actor, record, a.space, news);
+  const uint32_t owner = a.cta ? linear(a.partition.launch.config, a.cta->key.id) : 0;
+  const Trial trial(actor, record, a.space, owner, news);
   const auto judge = [&](const Record& earlier, uint64_t cell, uint16_t bytes) {
     return trial.judge(earlier, cell, bytes);
   };

@@ -150,10 +150,9 @@ void Races::cluster_barrier(ClusterState& c, const Sync& s) {
   const uint32_t lanes = s.who->lanes;
   if (s.kind == Sync::Kind::cluster_arrive) {
     const bool relaxed = s.order().semantics == ptx::Semantics::relaxed;
-    c.gathered.join(t->release(lanes, relaxed));
-    if (relaxed)
-      for (const Row& r : t->rows())
-        if (r.lanes & lanes) c.gathered.of[relied_on].join(r.sees.of[async_shared]);
+    Views done = t->release(lanes, relaxed);
+    if (relaxed) done.of[by_cluster] = done.of[nearly];
+    c.gathered.join(done);
     t->cluster_arrived |= lanes;
     return;
   }

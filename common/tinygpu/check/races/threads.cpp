@@ -6,8 +6,8 @@ namespace tinygpu::races {
 namespace {
 
 /// What a release hands to an acquire.
-constexpr std::array kOrdered{happened,     async_shared, async_global, nearly,
-                              by_operation, caused,       relied_on,    by_meeting};
+constexpr std::array kOrdered{happened, async_shared, async_global, nearly,    by_operation,
+                              caused,   relied_on,    by_cluster,   by_meeting};
 
 }  // namespace
 

@@ -1,0 +1,42 @@
+// fp8 products against cuBLAS 13 on an H200 (torch 2.11's _scaled_mm, 2026-11-28): 256 x 256 x 512, its first 40 rows
+// and 24 columns, e4m3 of normal numbers. The file has A's codes, B's, the sums with fast accumulation, and those
+// without.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "common/tinygpu/api/fp8_products.h"
+#include "tests/support/zstd_file.h"
+
+namespace tinygpu::api {
+namespace {
+
+constexpr uint32_t kRows = 40, kColumns = 24, kDepth = 512;
+
+TEST(Fp8Products, HaveTheBitsOfCublasOnAnH200) {
+  const std::string file = gen5::test::read_packed(GEN5_SOURCE_DIR "/tests/api/cublas_fp8_h200.zst");
+  ASSERT_EQ(file.size(), (kRows + kColumns) * kDepth + 2 * 4 * kRows * kColumns);
+  const auto* codes = reinterpret_cast<const uint8_t*>(file.data());
+  const Fp8Rows a{codes, kRows}, b{codes + kRows * kDepth, kColumns};
+  const char* sums = file.data() + (kRows + kColumns) * kDepth;
+  for (const uint32_t promoted : {0u, 128u}) {
+    std::vector<float> wanted(kRows * kColumns), got(kRows * kColumns, -1);
+    std::memcpy(wanted.data(), sums, 4 * wanted.size());
+    hopper_product(a, b, kDepth, promoted, got.data());
+    EXPECT_EQ(got, wanted) << promoted;
+    sums += 4 * wanted.size();
+  }
+}
+
+TEST(Fp8Products, TakeAnyDepthAndE5m2) {
+  // 1.5 times 2 in e4m3 and e5m2.
+  const std::vector<uint8_t> a(3 * 37, 0x3c), b(2 * 37, 0x40);
+  std::vector<float> d(6);
+  hopper_product({a.data(), 3}, {b.data(), 2, true}, 37, 0, d.data());
+  EXPECT_THAT(d, ::testing::Each(37 * 3.0f));
+}
+
+}  // namespace
+}  // namespace tinygpu::api
