@@ -119,9 +119,8 @@ inline constexpr CodeInfo kMemoryCodes[] = {
          generated,
          "ptxas emits other code for .release.cluster and .acquire.cluster than for the narrow forms; errors of the "
          "narrow forms show by chance. If only reads precede the release, it is a note: kernels of CUTLASS free remote "
-         "buffers in this way. Behind a relaxed arrive of the cluster's barrier, 44 % of what CTAs had stored into "
-         "each "
-         "other's shared memory was late on an H200, and nothing of what they had stored into their own: a warning."},
+         "buffers in this way. A relaxed arrive of the cluster's barrier: an H200 had all that CTAs had stored into "
+         "their own shared memory (a warning), and 56 % of what they had stored into another CTA's."},
      Fix{"Name the scope that includes both threads.",
          "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n"
          "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [bar], parity;"}},

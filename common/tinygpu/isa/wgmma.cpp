@@ -39,8 +39,8 @@ bool blocked_on(Warp& w, Warpgroup::Conflict conflict) {
              "this instruction overwrites a register of A that a wgmma.mma_async has yet to read",
              "put wgmma.wait_group before the next write of A's registers");
   if (conflict == Conflict::taken) return false;  // the mov has waited for the value
-  // In timed order the value is waited for, as hardware's scoreboard would at best; in the others it is garbage. A's old
-  // values stay the operation's in every order: ptxas puts the new ones into other registers.
+  // In timed order the value is waited for, as hardware's scoreboard would at best; in the others it is garbage. A's
+  // old values stay the operation's in every order: ptxas puts the new ones into other registers.
   if (conflict == Conflict::operand || w.partition().events.order().mode == CompletionOrder::Mode::timed) {
     w.block(waiting(), true);
     return true;
