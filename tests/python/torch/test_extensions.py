@@ -23,7 +23,7 @@ torch::Tensor twice(torch::Tensor x) {
   kernel<<<(x.numel() + 127) / 128, 128>>>(x.data_ptr<float>(), out.data_ptr<float>(), x.numel());
   return out + torch::zeros_like(x);
 }
-void past_the_end(torch::Tensor x) { kernel<<<1, 128>>>(x.data_ptr<float>(), x.data_ptr<float>(), 128); }
+void past_the_end(torch::Tensor x) { kernel<<<1, 256>>>(x.data_ptr<float>(), x.data_ptr<float>(), 256); }
 """
 
 

@@ -48,6 +48,29 @@ def test_fp8(kind):
     close(got, a.double().numpy() @ b.double().numpy().T * scale_a.double().numpy() * scale_b.double().numpy() + bias.double().numpy())
 
 
+def far_apart(m, n):
+    """256, and 128 products of 1/64 from the 129th element of K on. Beside 256 Hopper's tensor cores drop what is less than 1/32."""
+    rows = torch.zeros(256)
+    rows[0], rows[128:] = 16, 0.125
+    return (rows.repeat(r, 1).to(torch.float8_e4m3fn).cuda() for r in (m, n))
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_fp8_sums_as_tensor_cores_do(fast):
+    a, b = far_apart(32, 48)
+    got = torch._scaled_mm(a, b.t(), torch.ones((), device="cuda"), torch.full((), 0.5, device="cuda"), out_dtype=torch.float32, use_fast_accum=fast)
+    lost = fast and torch.cuda.get_device_capability()[0] == 9
+    assert torch.equal(got.cpu(), torch.full((32, 48), 128.0 if lost else 129.0))
+
+
+def test_tritons_cublas_sums_fast():
+    from triton._C.libtriton import nvidia
+    a, b = far_apart(32, 48)
+    out = torch.empty(32, 48, device="cuda", dtype=torch.float32)
+    nvidia.cublas.CublasLt(torch.empty(16, device="cuda", dtype=torch.uint8)).matmul(a, b, out)
+    assert torch.equal(out.cpu(), torch.full((32, 48), 256.0 if torch.cuda.get_device_capability()[0] == 9 else 258.0))
+
+
 def test_mxfp8():
     a, b = e4m3(M), e4m3(N)
     scale_a, scale_b = (torch.randint(125, 130, (n * K // 32,), dtype=torch.uint8).view(torch.float8_e8m0fnu) for n in (M, N))
