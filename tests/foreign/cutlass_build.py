@@ -27,10 +27,13 @@ import fetch
 SEED, SHARE = 1, 5
 CASES = 12  # of one compilation
 TARGETS = {"h200": "arch=compute_90a,code=[compute_90a,sm_90a]", "b200": "arch=compute_100a,code=compute_100a"}
-# As CUTLASS's CMakeLists.txt has them by default.
-FLAGS = ["-O3", "-std=c++17", "--expt-relaxed-constexpr", "-w", "-DCUTLASS_ENABLE_TENSOR_CORE_MMA=1", "-DCUTLASS_TEST_LEVEL=0",
+# As CUTLASS's CMakeLists.txt has them by default, for a release.
+FLAGS = ["-O3", "-DNDEBUG", "-std=c++17", "--expt-relaxed-constexpr", "-w", "-DCUTLASS_ENABLE_TENSOR_CORE_MMA=1", "-DCUTLASS_TEST_LEVEL=0",
          "-DCUTLASS_CONV_UNIT_TEST_RIGOROUS_SIZE_ENABLED=1", "-DCUTLASS_DEBUG_TRACE_LEVEL=0", "-DCUTLASS_ENABLE_GDC_FOR_SM100=1",
          "-DCUTLASS_SM100_FAMILY_ARCHS_ENABLED", '-DCUTLASS_TARGET_NAME="cutlass_test"', "--compress-mode=none"]
+
+# config.h defines it in the compiler's passes for a GPU alone, so that files which ask for it have no case on the host.
+F64 = "CUTLASS_ARCH_MMA_SM90_F64_MMA_ENABLED"
 
 
 def folder():
@@ -106,7 +109,8 @@ class Build:
                 source = self.objects / f"{program_of(path).name}.{number}.cu"
                 source.write_text(part)
                 count[path] = number + 1
-                out.append(((machine_of(path) != "h200", len(part)), [*self.command, "-gencode", TARGETS[machine_of(path)], f"-I{(self.root / path).parent}", str(source)], source.with_suffix(".o"), path))
+                defined = [f"-D{F64}=1"] if F64 in part else []
+                out.append(((machine_of(path) != "h200", len(part)), [*self.command, *defined, "-gencode", TARGETS[machine_of(path)], f"-I{(self.root / path).parent}", str(source)], source.with_suffix(".o"), path))
         return sorted((unit for unit in out if not unit[2].exists()), key=lambda unit: unit[0]), count
 
     def link(self, path, count):
