@@ -98,9 +98,9 @@ TEST(Sampling, IsSteadyWhereBlocksOfTwoWavesTakeTheSame) {
     }
     return s.steady(cycles);
   };
-  EXPECT_TRUE(steady({}, "tile=256x160 cta=2 stages=6", 150, 152));
-  EXPECT_FALSE(steady({}, "tile=256x160 cta=2 stages=6", 150, 156));
-  EXPECT_FALSE(steady({}, "tile=256x160 cta=2 stages=6", 150, 144));
+  EXPECT_TRUE(steady({}, "tile=256x160 cta=2 stages=6", 150, 151));
+  EXPECT_FALSE(steady({}, "tile=256x160 cta=2 stages=6", 150, 153));
+  EXPECT_FALSE(steady({}, "tile=256x160 cta=2 stages=6", 150, 147));
   // One wave: four MMAs of 256 columns, at two a cycle.
   const Problem one{1024, 2048, 16384};
   EXPECT_TRUE(steady(one, "tile=256x256 cta=2 stages=4 accumulators=1", 514, 0));
@@ -120,6 +120,13 @@ TEST(Sampling, SaysWhereItDoesNotApplyToProducts) {
   EXPECT_THAT(why({4096, 4096, 4096, In::bf16, Out::f32}, "tile=256x256 cta=2 schedule=stream_k"),
               HasSubstr("no waves"));
   EXPECT_THAT(why({4096, 4096, 4096}, "tile=128x64 stages=2 accumulators=1 schedule=serial"), HasSubstr("share an SM"));
+  // 4 rows and 37 columns of tiles of 256 by 128. It came out 7.4 % too fast: L2 loses some of a wave.
+  EXPECT_THAT(why({2048, 8192, 6144, In::f16, Out::f16}, "tile=256x128 accumulators=1 schedule=launch_control band=4"),
+              HasSubstr("a wave reads 71 MB, and L2 keeps 66 from one to the next"));
+  // Eight rows of 256 and 8,192 columns of 6,144 elements, and D. It came out 3.7 % too fast.
+  EXPECT_THAT(why({2048, 8192, 6144, In::f16, Out::f16},
+                  "tile=128x128 stages=5 cluster=2x1 accumulators=1 schedule=serial band=8"),
+              HasSubstr("159 MB pass through L2, which has 133"));
   // 8 rows and 9 columns of tiles of 256 by 256, with 4,096 elements a row.
   const auto of_hopper = [](uint32_t k) {
     return sampling(load_profile("h200"), Template::hopper, {4096, 4096, k},

@@ -30,6 +30,8 @@ struct Box {
   }
   double pieces() const { return touched(128); }
   double l2_bytes(double least) const { return touched(uint32_t(least)) * least; }
+  /// What it takes of device memory: more than its bytes, where lines are asked for in parts.
+  double dram_bytes(double least) const { return pieces() * std::max(span / pieces(), least); }
 };
 
 }  // namespace
@@ -202,7 +204,7 @@ class GemmModel::Traffic {
     Shares s;
     s.l2 = l2 * (shared / n_.l2_tile_bytes + (1 - shared) / n_.l2_bytes);
     s.outside = plan_.clusters * outside_ * double(p.block) / n_.l2_outside_bytes;
-    s.dram = total * stream_->fresh / n_.dram_bytes;
+    s.dram = total * stream_->fresh * box_.dram_bytes(n_.dram_least) / box_.span / n_.dram_bytes;
     s.from_dram = stream_->fresh > 0;
     return s;
   }
@@ -233,7 +235,7 @@ class GemmModel::Traffic {
     const bool kept = (double(problem_.m) + problem_.n) * problem_.row_bytes() <= n_.l2_keeps;
     const bool new_band = from % per_band < at_once / p.split || index == 0;
     const double fresh = kept ? 0 : parts * ((new_band ? distinct_rows * a_bytes : 0) + distinct_columns * b_bytes);
-    s.dram = fresh / n_.dram_bytes / plan_.slots;
+    s.dram = fresh * box_.dram_bytes(n_.dram_least) / box_.span / n_.dram_bytes / plan_.slots;
     s.from_dram = fresh > 0;
     return s;
   }
@@ -491,6 +493,11 @@ double GemmModel::wave_bytes(const Point& p) const {
   const uint32_t of_columns = std::min(columns, ceil_div(tiles, band)),
                  of_rows = std::min(rows, ceil_div(tiles, band * of_columns) * band);
   return (double(of_rows) * p.m * p.cluster_m + double(of_columns) * p.n * p.cluster_n) * problem_.row_bytes();
+}
+
+double GemmModel::band_bytes(const Point& p) const {
+  const double rows = std::min<double>(problem_.m, double(p.band) * p.m * p.cluster_m);
+  return (rows + problem_.n) * problem_.row_bytes() + rows * problem_.n * problem_.out_bytes();
 }
 
 Cycles GemmModel::least(const Point& p) const {

@@ -18,6 +18,9 @@ class GemmModel final : public Model {
   /// Of A and B, that a full wave of tiles reads, and what L2 keeps of them for the next.
   double wave_bytes(const Point& p) const;
   double kept_bytes() const { return numbers_.l2_keeps; }
+  /// That pass through L2 while a band of tiles is walked: its rows of A, all of B, its rows of D. And L2's.
+  double band_bytes(const Point& p) const;
+  double l2_bytes() const { return numbers_.l2_lines; }
 
  private:
   struct Plan;

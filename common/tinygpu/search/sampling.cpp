@@ -95,7 +95,7 @@ constexpr double kLittleProduct = 6000;
 constexpr uint32_t kShallowBytes = 1024, kDeeper = 3;
 /// A wave that reads so many times what L2 keeps loses it. What L2 keeps is counted with two copies of each line, and
 /// not every line has two.
-constexpr double kSpills = 1.1;
+constexpr double kSpills = 1.05;
 /// So few are all run.
 constexpr uint32_t kFewWaves = 3;
 
@@ -118,6 +118,10 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
     out.why = fmt::format(
         "a wave reads {:.0f} MB, and L2 keeps {:.0f} from one to the next; of a shallow product it keeps all",
         model.wave_bytes(p) / 1e6, model.kept_bytes() / 1e6);
+  else if (waves > kFewWaves && model.band_bytes(p) > model.l2_bytes())
+    out.why =
+        fmt::format("{:.0f} MB pass through L2, which has {:.0f}, while A's rows of a band are read again and again",
+                    model.band_bytes(p) / 1e6, model.l2_bytes() / 1e6);
   else if (model.estimate(p).slots > 1)
     out.why = "several CTAs share an SM";
   if (!out.why.empty()) return out;

@@ -28,7 +28,7 @@ struct Sampling {
 };
 
 /// Two waves are alike where their blocks' cycles differ by so much, as a part.
-constexpr double kSteady = 0.02;
+constexpr double kSteady = 0.01;
 
 Sampling sampling(const MachineSpec& spec, Template t, const Problem& problem, const Point& p);
 

@@ -48,7 +48,9 @@ Numbers::Numbers(const MachineSpec& s) : sms(s.sms) {
   l2_write_least = n("mem.l2.write_least");
   fill_bytes = s.copy_bytes_per_second / (s.clock_ghz * 1e9);
   dram_bytes = n("mem.dram.bytes_per_cycle");
-  l2_keeps = n("mem.l2.bytes") / n("mem.l2.read_copies");
+  dram_least = n("mem.dram.least");
+  l2_lines = n("mem.l2.bytes");
+  l2_keeps = l2_lines / n("mem.l2.read_copies");
   special = s.costs[size_t(CostClass::sfu)].issue;
   alu = s.costs[size_t(CostClass::alu)].issue;
   convert = s.costs[size_t(CostClass::cvt)].issue;

@@ -40,7 +40,7 @@ struct Numbers {
   Cycles l2_latency, handover;  // of a thread's load; from a consumer's last store until others know that it is in L2
   Cycles launch, launch_cta, launch_refill, launch_end, first_access, map_fetch, claim;
   double l2_bytes, l2_tile_bytes, l2_read_least, l2_outside_bytes, l2_atomic_sector, l2_write_bytes, l2_write_least,
-      fill_bytes, dram_bytes, l2_keeps;
+      fill_bytes, dram_bytes, dram_least, l2_keeps, l2_lines;
   // The tensor core.
   double columns, operand_bytes;
   Cycles mma_m64 = 0, mma_m128 = 0, mma_pair = 0, pair_interval = 0, wgmma_wait = 0, wgmma_batch = 0;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The configurations of product.py on tinygpu's h200: predict.py FILE [JOBS [SECONDS]] writes FILE anew, a row for each as it is known.
+"""The configurations of product.py on tinygpu's h200: predict.py FILE [JOBS [SECONDS]] adds a row for each to FILE as it is known.
 
-Needs Triton; what is not known after SECONDS is left out. gen5.predict() keeps what it found, so a second call goes on."""
+Needs Triton. What FILE has already is not run again, and what is not known after SECONDS is left out."""
 import concurrent.futures
 import csv
 import multiprocessing
 import os
+import pathlib
 import sys
 import time
 
@@ -34,10 +35,14 @@ def predicted(problem, name, until):
 
 def main():
     began, jobs, limit = time.time(), int(sys.argv[2]) if len(sys.argv) > 2 else None, float(sys.argv[3]) if len(sys.argv) > 3 else 1e9
-    with open(sys.argv[1], "w", newline="") as file, concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+    path = pathlib.Path(sys.argv[1])
+    known = [row for row in csv.reader(path.read_text().splitlines()) if row[1] == "f16"] if path.exists() else []
+    done = {tuple(row[:5]) for row in known}
+    with path.open("w", newline="") as file, concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["point", "out", "m", "n", "k", "us", "limiter"])
-        tasks = [pool.submit(predicted, p, name, began + limit) for p in product.PROBLEMS for name in product.configurations()]
+        rows.writerows([["point", "out", "m", "n", "k", "us", "limiter"], *known])
+        tasks = [pool.submit(predicted, (m, n, k), name, began + limit) for m, n, k in product.PROBLEMS for name in product.configurations()
+                 if (name, "f16", str(m), str(n), str(k)) not in done]
         for f in concurrent.futures.as_completed(tasks):
             if row := f.result():
                 rows.writerow(row)
