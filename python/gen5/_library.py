@@ -57,7 +57,7 @@ def load() -> tuple[ctypes.CDLL, ctypes.CDLL]:
     tinygpu.tinygpu_session_host_address.restype = ctypes.c_uint64
     tinygpu.tinygpu_session_host_address.argtypes = (ctypes.c_uint64, ctypes.c_uint64)
     tinygpu.tinygpu_session_blocks.argtypes = (ctypes.c_uint64,)
-    tinygpu.tinygpu_session_hopper_product.argtypes = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, *(ctypes.c_uint32,) * 4, ctypes.c_void_p)
+    tinygpu.tinygpu_session_product.argtypes = (ctypes.c_void_p, *(ctypes.c_uint32,) * 2) * 2 + (*(ctypes.c_uint32,) * 2, ctypes.c_void_p)
     return tinygpu, ctypes.CDLL(str(here / "libcuda.so.1"))
 
 

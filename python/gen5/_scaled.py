@@ -29,28 +29,36 @@ _BAND = 128  # rows that a host thread multiplies at a time
 _PROMOTED = 128  # elements of K whose sum cuBLAS adds to an f32, without fast accumulation
 
 
-def hopper_product(a: typing.Any, b: typing.Any, fast: bool) -> typing.Any | None:
-    """Rows of fp8 codes times rows of fp8 codes with the bits of cuBLAS on Hopper, whose tensor cores sum in 14 bits. With fast accumulation
-    one chain of wgmma sums all of K. None on other machines, whose tensor cores sum such products in f32, and of other types."""
+def product(a: typing.Any, b: typing.Any, promoted: int = 0) -> typing.Any:
+    """Rows of A times rows of B, both of fp8, f16 or bf16, with the bits of tensor cores: one chain of MMAs, or one for each `promoted` elements
+    of K. In f32, on the CPU."""
     import numpy as np
     import torch
-    types = (torch.float8_e4m3fn, torch.float8_e5m2)
-    if a.dtype not in types or b.dtype not in types or _library.architecture() != "sm_90a":
-        return None
-    left, right = (np.ascontiguousarray(t.view(torch.uint8).cpu().numpy()) for t in (a, b))
+    elements = [torch.float8_e4m3fn, torch.float8_e5m2, torch.float16, torch.bfloat16]
+    left, right = (np.ascontiguousarray(t.detach().view(torch.uint8 if t.element_size() == 1 else torch.int16).cpu().numpy()) for t in (a, b))
     (rows, depth), columns = left.shape, len(right)
     out = np.empty((rows, columns), np.float32)
-    narrow = sum(1 << i for i, t in enumerate((a, b)) if t.dtype == torch.float8_e5m2)
-    multiply = _library.load()[0].tinygpu_session_hopper_product
+    multiply = _library.load()[0].tinygpu_session_product
 
     def band(first: int) -> None:
         end = min(first + _BAND, rows)
-        multiply(left[first:end].ctypes.data, end - first, right.ctypes.data, columns, depth, 0 if fast else _PROMOTED, narrow, out[first:end].ctypes.data)
+        multiply(left[first:end].ctypes.data, end - first, elements.index(a.dtype), right.ctypes.data, columns, elements.index(b.dtype), depth, promoted,
+                 out[first:end].ctypes.data)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for _ in pool.map(band, range(0, rows, _BAND)):
             pass
     return torch.from_numpy(out)
+
+
+def hopper_product(a: typing.Any, b: typing.Any, fast: bool) -> typing.Any | None:
+    """Rows of fp8 codes times rows of fp8 codes with the bits of cuBLAS on Hopper, whose tensor cores sum in 14 bits. With fast accumulation
+    one chain of MMAs sums all of K. None on other machines, whose tensor cores sum such products in f32, and of other types."""
+    import torch
+    types = (torch.float8_e4m3fn, torch.float8_e5m2)
+    if a.dtype not in types or b.dtype not in types or _library.architecture() != "sm_90a":
+        return None
+    return product(a, b, 0 if fast else _PROMOTED)
 
 
 def factors(codes: typing.Any) -> typing.Any:

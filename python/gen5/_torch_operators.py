@@ -21,7 +21,7 @@ _OF_ALL_DEVICES = ("copy_", "convolution", "convolution_backward", "_local_scala
 _OTHERWISE: dict[str, typing.Callable] = {
     "_scaled_mm": _scaled.scaled_mm, "_scaled_mm.out": _scaled.scaled_mm, "_scaled_mm_v2": _scaled.scaled_mm_v2, "_scaled_mm_v2.out": _scaled.scaled_mm_v2,
 }
-# Sums of f16 and bf16 are in f32, as in a tensor core.
+# Products of f16 and bf16 have a tensor core's bits.
 _WIDE = {"mm", "bmm", "addmm", "baddbmm", "mm.out", "bmm.out", "addmm.out", "baddbmm.out"}
 
 _kept: list[typing.Any] = []
@@ -150,11 +150,18 @@ def _seeded(run: typing.Callable[[], typing.Any], generator: typing.Any) -> typi
         own.set_offset(own.get_offset() + 4)
 
 
-def _widely(op: typing.Any, args: list[typing.Any], kwargs: dict[str, typing.Any]) -> typing.Any:
+def _widely(args: list[typing.Any], kwargs: dict[str, typing.Any]) -> typing.Any:
+    """mm and bmm of two matrices; addmm and baddbmm, which have a third one in front."""
     import torch
-    out = kwargs.get("out")
-    more = {k: v for k, v in kwargs.items() if k != "out"}
-    made = op.overloadpacket(*(a.float() if isinstance(a, torch.Tensor) else a for a in args), **more).to(args[0].dtype)
+    *added, a, b = args
+    made = torch.empty((*a.shape[:-1], b.shape[-1]))
+    for to, x, y in zip(made, a, b) if a.dim() == 3 else [(made, a, b)]:
+        to.copy_(_scaled.product(x, y.t()))
+    if added:
+        made = made * kwargs.get("alpha", 1)
+        beta = kwargs.get("beta", 1)
+        made = made + beta * added[0].float() if beta else made
+    made, out = made.to(args[0].dtype), kwargs.get("out")
     return made if out is None else out.copy_(made)
 
 
@@ -202,7 +209,7 @@ def _operator(torch: typing.Any, name: str, op: typing.Any) -> typing.Callable:
 
         def run(args: list, kwargs: dict) -> typing.Any:
             if name in _WIDE and args[0].dtype in halves:
-                return _widely(op, args, kwargs)
+                return _widely(args, kwargs)
             return _OTHERWISE.get(name, call.op)(*args, **kwargs)
 
         def run_seeded(args: list, kwargs: dict) -> typing.Any:

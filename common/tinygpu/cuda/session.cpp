@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/tinygpu/api/allocation_blocks.h"
-#include "common/tinygpu/api/fp8_products.h"
+#include "common/tinygpu/api/matrix_products.h"
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
 #include "common/tinygpu/diagnosis/place_json.h"
@@ -269,9 +269,10 @@ uint64_t tinygpu_session_host_address(uint64_t address, uint64_t written) {
 
 void tinygpu_session_blocks(uint64_t bytes) { api::set_allocation_blocks(bytes); }
 
-void tinygpu_session_hopper_product(const uint8_t* a, uint32_t rows, const uint8_t* b, uint32_t columns, uint32_t depth,
-                                    uint32_t promoted, uint32_t e5m2, float* d) {
-  api::hopper_product({a, rows, (e5m2 & 1) != 0}, {b, columns, (e5m2 & 2) != 0}, depth, promoted, d);
+void tinygpu_session_product(const void* a, uint32_t rows, uint32_t a_element, const void* b, uint32_t columns,
+                             uint32_t b_element, uint32_t depth, uint32_t promoted, float* d) {
+  api::tensor_core_product({a, rows, api::Element(a_element)}, {b, columns, api::Element(b_element)}, depth, promoted,
+                           d);
 }
 
 uint64_t tinygpu_session_cycles() {

@@ -61,11 +61,11 @@ uint64_t tinygpu_session_host_address(uint64_t address, uint64_t written);
 /// but in its last block, are warnings.
 void tinygpu_session_blocks(uint64_t bytes);
 
-/// Rows of A times rows of B, fp8 codes (e5m2: bits 0 and 1 of `e5m2`; else e4m3), `depth` in a row: f32 sums at d, row
-/// by row, with the bits of a chain of Hopper's wgmma, which after each `promoted` elements of K is added to an f32 (0:
-/// one chain). For stand-ins of libraries; several threads may call it at a time.
-void tinygpu_session_hopper_product(const uint8_t* a, uint32_t rows, const uint8_t* b, uint32_t columns, uint32_t depth,
-                                    uint32_t promoted, uint32_t e5m2, float* d);
+/// Rows of A times rows of B, `depth` elements in a row: f32 sums at d, row by row, with the bits of tensor cores
+/// (api/matrix_products.h, which has the numbers of elements' types and `promoted`). For stand-ins of libraries;
+/// several threads may call it at a time.
+void tinygpu_session_product(const void* a, uint32_t rows, uint32_t a_element, const void* b, uint32_t columns,
+                             uint32_t b_element, uint32_t depth, uint32_t promoted, float* d);
 
 /// SM cycles so far, of all that has been submitted: seconds depend on the clock that power leaves, these do not.
 uint64_t tinygpu_session_cycles();

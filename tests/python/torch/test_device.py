@@ -34,6 +34,18 @@ def test_the_profiler_records_the_host(activities):
     assert float(x.sum()) == 64 * 6
 
 
+@pytest.mark.parametrize("dtype, large", [(torch.float16, 2.0 ** 15), (torch.bfloat16, 2.0 ** 15)])
+def test_products_have_a_tensor_cores_bits(dtype, large):
+    """2^30 + 100 - 2^30, in steps of 16: the tensor core cuts 100 off, an f32 would round it to 128."""
+    a, b = torch.zeros(3, 48), torch.zeros(48, 5)
+    a[:, 0], b[0], a[:, 16], b[16], a[:, 40], b[40] = large, large, 10, 10, -large, large
+    a, b, c = a.to(dtype).cuda(), b.to(dtype).cuda(), torch.ones(5, dtype=dtype, device="cuda")
+    assert (a @ b).tolist() == [[0] * 5] * 3
+    assert torch.addmm(c, a, b, beta=3, alpha=2).tolist() == [[3] * 5] * 3
+    assert torch.bmm(a[None].repeat(2, 1, 1), b[None].repeat(2, 1, 1)).tolist() == [[[0] * 5] * 3] * 2
+    assert (a[:0] @ b).shape == (0, 5) and (a[:, :0] @ b[:0]).tolist() == [[0] * 5] * 3
+
+
 def test_cublas_is_torch():
     from triton._C.libtriton import nvidia
     blas = nvidia.cublas.CublasLt(torch.empty(16, device="cuda", dtype=torch.uint8))
