@@ -57,7 +57,8 @@ def test_a_block_of_a_llama(gen5_run):
     for (name, a), b in zip(here.named_parameters(), there.parameters()):
         torch.testing.assert_close(b.grad.cpu(), a.grad, atol=1e-4, rtol=1e-3, msg=lambda text, name=name: f"{name}: {text}")
     gen5_run.after_launch()
-    assert gen5_run.launches >= 6 and not gen5_run.diagnoses
+    # Triton's reductions store one value from several warps, where a row has fewer elements than the CTA threads.
+    assert gen5_run.launches >= 6 and all("Known kernels do so" in d.message for d in gen5_run.diagnoses)
 
 
 def test_a_compiled_kernel_that_breaks_a_rule_says_so():
