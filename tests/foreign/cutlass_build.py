@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compiles a seeded fifth of CUTLASS's unit tests for sm_90 and sm_100, for cutlass_tests.py.
+"""Compiles a seeded fifth of CUTLASS's unit tests for sm_90 and sm_100, and small ones beside, for cutlass_tests.py.
 
-  cutlass_build.py [WORD…] [--jobs N] [--for SECONDS]   those files whose path contains one of these words (default: all of the fifth)
-  cutlass_build.py --list                               the files of the fifth
+  cutlass_build.py [WORD…] [--jobs N] [--for SECONDS]   those files whose path contains one of these words (default: all)
+  cutlass_build.py --list                               the files
 
 GEN5_CUTLASS_REPO names a clone of github.com/NVIDIA/cutlass, GEN5_GOOGLETEST one of github.com/google/googletest, GEN5_CUTLASS_TESTS the folder for what
 is built (default: in the cache of fetch.py), NVCC the compiler. A file's cases are compiled a few at a time, as CUTLASS's own build can do, and become
@@ -25,6 +25,7 @@ import time
 import fetch
 
 SEED, SHARE = 1, 5
+BESIDE = ("cluster_launch/", "cute/hopper/", "pipeline/")  # all files of these folders
 CASES = 12  # of one compilation
 TARGETS = {"h200": "arch=compute_90a,code=[compute_90a,sm_90a]", "b200": "arch=compute_100a,code=compute_100a"}
 # As CUTLASS's CMakeLists.txt has them by default, for a release.
@@ -54,6 +55,12 @@ def candidates(repo):
 
 def fifth(files):
     return sorted(sorted(files, key=place)[: -(-len(files) // SHARE)])
+
+
+def chosen(repo):
+    """The fifth, and what is beside it."""
+    root = pathlib.Path(repo) / "test/unit"
+    return fifth(candidates(repo)) + sorted(str(path.relative_to(root)) for folder in BESIDE for path in root.glob(f"{folder}*.cu"))
 
 
 def machine_of(path):
@@ -167,7 +174,7 @@ def main():
     parser.add_argument("--for", dest="seconds", type=float, default=1e9, metavar="SECONDS")
     options = parser.parse_args()
     repo = sources("GEN5_CUTLASS_REPO", "github.com/NVIDIA/cutlass")
-    files = [path for path in fifth(candidates(repo)) if not options.words or any(word in path for word in options.words)]
+    files = [path for path in chosen(repo) if not options.words or any(word in path for word in options.words)]
     if options.list:
         print(*files, sep="\n")
         return 0
