@@ -94,6 +94,11 @@ TEST(Sizes, PastAnAllocationButInItsBlockIsAWarning) {
   ld.param.u64 %rd0, [data]; ld.param.u32 %r0, [first]; mov.u32 %r1, %tid.x; add.u32 %r0, %r0, %r1;
   mul.wide.u32 %rd1, %r0, 4; add.s64 %rd2, %rd0, %rd1; st.global.u32 [%rd2], %r0; ld.global.u32 %r2, [%rd2];
   st.global.u32 [%rd0], %r2;
+  ret; }
+.visible .entry v(.param .u64 data) {
+  .reg .b32 %r<4>; .reg .b64 %rd<2>;
+  ld.param.u64 %rd0, [data]; st.global.v4.u32 [%rd0+384], {5, 6, 7, 8};
+  ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%rd0+384]; st.global.v2.u32 [%rd0], {%r1, %r3};
   ret; })";
   RunPtx run(text);
   const uint64_t data = run.buffer<float>(100);
@@ -110,6 +115,11 @@ TEST(Sizes, PastAnAllocationButInItsBlockIsAWarning) {
     // Lanes on both sides of the end.
     run.launch("k", {1}, {32}, data, 90u);
     EXPECT_EQ(run.download<uint32_t>(data, 100)[99], 99u);
+    // A vector on both sides of it: 392 bytes.
+    const uint64_t shorter = run.buffer<float>(98);
+    run.launch("v", {1}, {1}, shorter);
+    EXPECT_THAT(run.download<uint32_t>(shorter, 2), ::testing::ElementsAre(6, 8));
+    EXPECT_EQ(run.download<uint32_t>(shorter, 98)[97], 6u);
     EXPECT_EQ(run.fault_of("k", {1}, {1}, data, 128u).code, "illegal-address") << "behind the block";
     EXPECT_EQ(run.fault_of("k", {1}, {1}, uint64_t(0), 0u).code, "illegal-address");
   }

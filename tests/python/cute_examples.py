@@ -66,7 +66,7 @@ EXAMPLES = {
     "blackwell/kernel/attention/fmha/fmha_bwd.py": f"--s_q 128 --s_k 128 --d 64 --h_q 1 --h_k 1 --b 1 {ONCE}",
     "blackwell/kernel/attention/mamba2_ssd/mamba2_ssd.py": f"--gbehcdln 1,1,1,2,2,64,128,128 {ONCE}",
     "blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_decode.py":
-        f"--batches 1 --seqlen 256 --heads_q 8 --heads_k 1 {ONCE}",
+        "--batches 1 --seqlen 256 --heads_q 8 --heads_k 1 --iterations 0 --warmup_iterations 0",
     "blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_prefill_d256.py": f"--q_shape 1,1,128,256 --k_shape 1,1,128,256 {ONCE}",
     "blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_prefill_d512.py": f"--q_shape 1,1,128,512 --k_shape 1,1,256,512 {ONCE}",
     "blackwell/kernel/attention/mla/mla_decode_fp16.py": f"--batch_size 1 --seq_len_q 1 --seq_len_k 128 --split_kv 1 {ONCE}",

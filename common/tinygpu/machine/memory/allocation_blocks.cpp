@@ -29,6 +29,9 @@ uint8_t* behind_in_block(const GlobalMemory& memory, uint64_t address, uint64_t 
   for (uint64_t at = address / kAligned * kAligned; !a && at + whole > address; at -= kAligned) a = memory.find(at);
   if (!a || (a->kind != MemoryKind::device && a->kind != MemoryKind::registered)) return nullptr;
   const uint64_t end = a->base + a->size, bytes = align_up(a->size, whole) - a->size;
+  // The device's allocations have a gap behind them, and the gap has memory.
+  if (a->kind == MemoryKind::device)
+    return inside(a->base, a->size + bytes, address, size) ? a->host + (address - a->base) : nullptr;
   if (!inside(end, bytes, address, size)) return nullptr;
   std::lock_guard lock(mutex);
   std::vector<uint8_t>& here = kept[end];
