@@ -27,6 +27,9 @@ for name in ("stream_k", "stream_k_held_out"):
     means += judged("--csv", DATA / f"{name}.csv", "--clock", DATA / "tinygpu.csv")[-1:]
 for name in ("stream_k", "stream_k_held_out", "attention", "winners", "beside_cublas"):
     means += judged("--csv", DATA / f"{name}.csv")[-1:]
+triton = judged("--csv", ROOT / "tests/search/triton/h200.csv", "--clock", ROOT / "tests/search/triton/tinygpu.csv")[-1]
+cells = [cell.strip() for cell in triton.split("|")]
+assert float(cells[4].removesuffix(" %")) <= 5.0 and float(cells[6].removesuffix(" %")) <= 1.0 and float(cells[10]) >= 0.75, triton
 # The fastest kernels of the space, beside cuBLAS in the same runs.
 assert float(means[-1].split("|")[-2]) >= 1.0, means[-1]
 print(*means, sep="\n")
