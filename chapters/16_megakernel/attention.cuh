@@ -204,31 +204,63 @@ __device__ void join_warps(const Arguments& args, const Task& task, const S& sha
   }
 }
 
+/// q and the newest key, of the lane's head, and a number of the newest value: `boxes` of 64 columns.
+__device__ inline void load_heads(const Arguments& args, const Task& task, uint32_t boxes, uint32_t head,
+                                  uint4 (&q)[2][2], uint4 (&key)[2][2], uint16_t& value) {
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i) {
+    if (i / 2 >= boxes) continue;
+    const uint32_t column = i / 2 * 64 + chunk_of_lane(i % 2) * 8;
+    q[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.q + first_head(args, task) + head * args.dim + column);
+    key[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.key_cache + newest_key(args, task) + column);
+  }
+  value = args.value_cache[newest_key(args, task) + threadIdx.x % args.dim];
+}
+
+/// The same of marked words. All are asked for before any is looked at.
+__device__ inline void load_marked_heads(const Arguments& args, const Task& task, uint32_t boxes, uint32_t head,
+                                         uint4 (&q)[2][2], uint4 (&key)[2][2], uint16_t& value) {
+  const uint32_t mark = mark_of(args);
+  const uint32_t* const queries = args.marked.q + first_head(args, task) + head * args.dim;
+  const uint32_t* const keys = args.marked.keys + newest_marked(args, task);
+  const uint32_t* const values = args.marked.values + newest_marked(args, task) + threadIdx.x % args.dim;
+  MarkedEight of_q[4], of_key[4];
+  uint32_t word;
+  for (bool all = false; !all;) {
+#pragma unroll
+    for (uint32_t i = 0; i < 4; ++i) {
+      if (i / 2 >= boxes) continue;
+      const uint32_t column = i / 2 * 64 + chunk_of_lane(i % 2) * 8;
+      of_q[i].load(queries + column);
+      of_key[i].load(keys + column);
+    }
+    word = word_read(values);
+    all = (word & 0xffff) == mark;
+#pragma unroll
+    for (uint32_t i = 0; i < 4; ++i)
+      if (i / 2 < boxes) all &= of_q[i].there(mark) && of_key[i].there(mark);
+  }
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i) {
+    if (i / 2 >= boxes) continue;
+    q[i / 2][i % 2] = of_q[i].numbers();
+    key[i / 2][i % 2] = of_key[i].numbers();
+  }
+  value = uint16_t(word >> 16);
+}
+
 /// True: no other task has a part of the tile that is missing, and a is there.
 template <class S>
 __device__ bool attend(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at) {
   const uint32_t warp = threadIdx.x % kEpilogue / 32, lane = threadIdx.x % 32, boxes = args.dim / 64;
   const uint32_t row = lane / 4;  // of fragments: the head
   uint4 q[2][2] = {}, key[2][2] = {};
-#pragma unroll
-  for (uint32_t i = 0; i < 4; ++i) {
-    const uint32_t column = i / 2 * 64 + chunk_of_lane(i % 2) * 8;
-    if (i / 2 >= boxes || row >= args.group) continue;
-    const size_t query = first_head(args, task) + row * args.dim + column;
-    if constexpr (S::kMarked) {
-      q[i / 2][i % 2] = marked_numbers(args.marked.q + query, mark_of(args));
-      key[i / 2][i % 2] = marked_numbers(args.marked.keys + newest_marked(args, task) + column, mark_of(args));
-    } else {
-      q[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.q + query);
-      key[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.key_cache + newest_key(args, task) + column);
-    }
-  }
-  float newest_value;
+  uint16_t value;
   if constexpr (S::kMarked)
-    newest_value =
-        number(marked_number(args.marked.values + newest_marked(args, task) + threadIdx.x % args.dim, mark_of(args)));
+    load_marked_heads(args, task, row < args.group ? boxes : 0, row, q, key, value);
   else
-    newest_value = number(args.value_cache[newest_key(args, task) + threadIdx.x % args.dim]);
+    load_heads(args, task, row < args.group ? boxes : 0, row, q, key, value);
+  const float newest_value = number(value);
   const float scale = 1.44269504f * rsqrtf(float(args.dim)), newest = score_of_newest(q, key) * scale;
 
   // Chunk by chunk: m is the largest score so far; what was made with a smaller one is multiplied with a factor.

@@ -178,21 +178,21 @@ __device__ void store_row(const Arguments& args, const Task& task, uint32_t row,
 }
 
 /// Adds up what the parts of a tile of `Tile` rows have left of this thread's row, for sequences b, b + step …; sum[1]
-/// is up's of gate_up. A trip to memory takes longer than everything else here, so the loads of `AtOnce` parts are on
-/// their way together.
-template <uint32_t Tile, uint32_t AtOnce, uint32_t Count>
+/// is up's of gate_up, where `Halves` is 2. A trip to memory takes longer than everything else here, so the loads of
+/// `AtOnce` parts are on their way together.
+template <uint32_t Tile, uint32_t Halves, uint32_t AtOnce, uint32_t Count>
 __device__ void add_parts(const Arguments& args, const Task& task, const float* sums, uint32_t b, uint32_t step,
                           float (&sum)[2][Count]) {
   const uint32_t up = task.op == Op::gate_up ? args.batch * Tile : 0, of_part = (up ? 2 : 1) * args.batch * Tile;
   for (uint32_t first = 0; first < task.parts; first += AtOnce) {
-    float got[2][AtOnce][Count];
+    float got[Halves][AtOnce][Count];
 #pragma unroll
     for (uint32_t k = 0; k < AtOnce; ++k)
 #pragma unroll
       for (uint32_t i = 0; i < Count; ++i) {
         const float* from = sums + min(first + k, task.parts - 1) * of_part + row_of_batch(args, b + i * step) * Tile;
         got[0][k][i] = from[0];
-        got[1][k][i] = from[up];
+        if constexpr (Halves == 2) got[1][k][i] = from[up];
       }
 #pragma unroll
     for (uint32_t k = 0; k < AtOnce; ++k)
@@ -200,14 +200,14 @@ __device__ void add_parts(const Arguments& args, const Task& task, const float* 
       for (uint32_t i = 0; i < Count; ++i)
         if (first + k < task.parts) {
           sum[0][i] += got[0][k][i];
-          sum[1][i] += got[1][k][i];
+          if constexpr (Halves == 2) sum[1][i] += got[1][k][i];
         }
   }
 }
 
 /// This part's sums are in scratch memory. The last one finishes the tile, and says true: this thread has row `row` of
 /// it, of sequences b, b + step …, `Count` of them at a time.
-template <uint32_t Tile, uint32_t AtOnce, uint32_t Count, class S>
+template <uint32_t Tile, uint32_t Halves, uint32_t AtOnce, uint32_t Count, class S>
 __device__ bool finish_parts(const Arguments& args, const Task& task, S& shared, uint32_t row, uint32_t b,
                              uint32_t step) {
   const float* sums = args.scratch + task.scratch + row;
@@ -216,7 +216,7 @@ __device__ bool finish_parts(const Arguments& args, const Task& task, S& shared,
   for (uint32_t at = b; at < args.batch; at += Count * step) {
     if (at > b) beside = Beside<Count>(args, task, task.tile * Tile + row, at, step);
     float sum[2][Count] = {};
-    add_parts<Tile, AtOnce, Count>(args, task, sums, at, step, sum);
+    add_parts<Tile, Halves, AtOnce, Count>(args, task, sums, at, step, sum);
     store_row(args, task, task.tile * Tile + row, at, step, beside, sum);
   }
   return true;

@@ -52,7 +52,7 @@ struct alignas(16) Task {
   uint32_t scratch = 0;           // where they leave their sums, in floats
   uint32_t wait_first = 0, waits = 0, wait_for = 0;  // counters [wait_first, wait_first + waits) must reach wait_for
   uint32_t raises = 0;                               // the counter that goes up by one when the tile is done
-  uint32_t unused = 0;
+  uint32_t quiet = 0;  // the CTA loads nothing further until the task has raised its counter
 };
 
 /// A task's times in nanoseconds.

@@ -40,7 +40,7 @@ __device__ void load_weights(const Arguments& args, S& shared) {
   static_assert(S::kInFlight <= S::kPages &&
                 S::kAttendInFlight <= S::kPages);  // or it would wait for a page's phase before the last
   Ring<S::kPages> to, landing;
-  uint32_t in_flight = 0;
+  uint32_t in_flight = 0, quiet = 0;
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
     walk.give();
@@ -61,6 +61,7 @@ __device__ void load_weights(const Arguments& args, S& shared) {
         S::load_weights(args, task, page, shared.page[to.stage], landed);
       }
     }
+    if (S::kQuiet && task.quiet) mbarrier_wait_parity(shared_address(&shared.raised), quiet++ % 2);
   }
 }
 
@@ -75,7 +76,11 @@ __device__ inline void wait_for_counters(const Arguments& args, const Task& task
 
 template <class S, class Source>
 __device__ void load_inputs(const Arguments& args, S& shared) {
+  // Each lane has a page. Their number is even, so that no lane waits for a page that is given back with one of theirs.
+  constexpr uint32_t kAtOnce = S::kPages < 4 ? 2 : 4;
+  const uint32_t lane = threadIdx.x % 32;
   Ring<S::kPages> to;
+  for (uint32_t i = 0; i < lane % kAtOnce; ++i) to.advance();
   if constexpr (Source::kDependent) griddepcontrol_wait();
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
@@ -87,15 +92,18 @@ __device__ void load_inputs(const Arguments& args, S& shared) {
       if (args.ran) args.ran[task.number].inputs = nanoseconds();
       mbarrier_arrive(walk.ready());
       mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
-      for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
+    }
+    for (uint32_t first = 0; first < task.pages; first += kAtOnce) {
+      const uint32_t count = min(kAtOnce, task.pages - first);
+      if (lane < count) {
         const uint32_t full = shared_address(&shared.full[to.stage]);
         mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
-        if (!is_projection(task.op)) {
+        if (is_projection(task.op))
+          S::load_inputs(args, task, first + lane, shared.page[to.stage], full);
+        else
           mbarrier_arrive(full);
-          continue;
-        }
-        S::load_inputs(args, task, page, shared.page[to.stage], full);
       }
+      for (uint32_t i = 0; i < count; ++i) to.advance();
     }
     __syncwarp();
     walk.at.advance();

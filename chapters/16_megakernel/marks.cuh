@@ -41,12 +41,4 @@ struct MarkedEight {
   }
 };
 
-/// Waits for eight numbers.
-__device__ inline uint4 marked_numbers(const uint32_t* from, uint32_t mark) {
-  MarkedEight eight;
-  do eight.load(from);
-  while (!eight.there(mark));
-  return eight.numbers();
-}
-
 }  // namespace megakernel::kernels

@@ -56,6 +56,7 @@ struct Meeting {
   uint64_t landed[Pages];  // the loader's bytes are there
   uint64_t full[Pages];    // those of inputs, too: readers wait for both
   uint64_t empty[Pages];   // arrivals of all that read pages
+  uint64_t raised;         // a quiet task has raised its counter
 };
 
 /// The mbarriers of a Meeting, by one thread. `readers`: of a page; `takers`: of a task.
@@ -66,6 +67,7 @@ __device__ void make_barriers(S& shared, uint32_t readers, uint32_t takers) {
     mbarrier_init(shared_address(&shared.full[i]), 1);
     mbarrier_init(shared_address(&shared.empty[i]), readers);
   }
+  mbarrier_init(shared_address(&shared.raised), 1);
   for (uint32_t i = 0; i < S::kSlots; ++i) {
     mbarrier_init(shared_address(&shared.slot[i].fetched), 1);
     mbarrier_init(shared_address(&shared.slot[i].ready), 1);
@@ -81,13 +83,17 @@ __device__ void wait_for_page(S& shared, const Ring<S::kPages>& at) {
   mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
 }
 
-/// This warp of the epilogue has read the page.
+/// This warp of the epilogue has read the next `count` pages.
 template <class S>
-__device__ void give_page(S& shared, Ring<S::kPages>& at) {
+__device__ void give_pages(S& shared, Ring<S::kPages>& at, uint32_t count) {
   fence_proxy_async_shared();  // these reads before the loader's next write
   __syncwarp();
-  if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
-  at.advance();
+  for (; count; --count, at.advance())
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.empty[at.stage]));
+}
+template <class S>
+__device__ void give_page(S& shared, Ring<S::kPages>& at) {
+  give_pages(shared, at, 1);
 }
 
 /// A role's way through the tasks.

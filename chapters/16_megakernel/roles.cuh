@@ -37,6 +37,7 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots> {
   // A release waits for all that its SM loads (an H200's does; that a B200's does is inferred), and next tasks' pages
   // are on their way then: with three of them a 1B layer takes 0.90 of the cycles that it takes with all, in tinygpu.
   static constexpr uint32_t kInFlight = Pages < 3 ? Pages : 3;
+  static constexpr bool kQuiet = false;
   uint64_t accumulated[kAccumulators], drained[kAccumulators];
   uint32_t columns;
 
@@ -143,7 +144,9 @@ __device__ bool finish_projection(const Arguments& args, const Task& task, S& sh
   tcgen05_fence_before_thread_sync();
   __syncwarp();
   if (elect_sync()) mbarrier_arrive(drained);
-  return finish_parts<kTile, 2, 8>(args, task, shared, row, 0, 1);
+  if (halves == 2) return finish_parts<kTile, 2, 2, 8>(args, task, shared, row, 0, 1);
+  if (S::kN > 16) return finish_parts<kTile, 1, 4, 16>(args, task, shared, row, 0, 1);
+  return finish_parts<kTile, 1, 4, 8>(args, task, shared, row, 0, 1);
 }
 
 template <class S>

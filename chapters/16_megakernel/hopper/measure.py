@@ -319,11 +319,11 @@ def point(name, batch, cache, rate):
         print("   ", title, row["us"][title], flush=True)
         part.write_text(json.dumps(row))
     model.close()
-    if batch == 1 and cache == 512:
-        model = Model(name, batch, cache, in_turns=True)
-        row["us"]["tasks, in turns"] = summary(model.time(4, 8, 7))
-        row["us"]["marked, in turns"] = summary(model.time(7, 8, 7))
-        model.close()
+    model = Model(name, batch, cache, in_turns=True)
+    for step, title in ((4, "tasks, in turns"), (7, "marked, in turns")):
+        if step in steps(batch):
+            row["us"][title] = summary(model.time(step, 8, 7))
+    model.close()
     return row
 
 
@@ -379,7 +379,7 @@ for name, batch, cache in points:
 
 if torch and not arguments.ours:
     for row in result["points"]:
-        if left() < 15 or "bytes" not in row:
+        if left() < 8 or "bytes" not in row:
             say("no time left for PyTorch, or nothing to compare it with, at", row["model"], row["batch"], row["cache"])
             continue
         try:
@@ -389,7 +389,7 @@ if torch and not arguments.ours:
             with torch.no_grad():
                 times["pytorch eager"] = t.time(lambda: t.stack(t.layer), 3, 5)
                 times["pytorch graph"] = t.time(t.graph(t.layer), 8, 7)
-                if left() > 15:
+                if left() > 6:
                     torch._dynamo.reset()
                     times["torch.compile graph"] = t.time(t.graph(torch.compile(t.layer, dynamic=False)), 8, 7)
             for title, some in times.items():

@@ -50,7 +50,7 @@ constexpr bool is_normed(Op op) { return op == Op::qkv || op == Op::gate_up; }
 
 /// Where the warps leave their sums, by turns.
 struct NarrowSums {
-  float sums[2][kWarps][8][16];
+  float sums[2][kWarps][2][8][16];  // of even and odd pages: of gate_up gate's and up's
   float squares[2][kWarps][8];
 };
 struct NoSums {};
@@ -62,6 +62,7 @@ struct Signal {
   uint64_t stored;                           // all warps have stored
   uint64_t read;                             // the raiser has read these:
   uint32_t counter, task;
+  uint64_t quiet;
 };
 constexpr uint32_t kSignals = 4;
 
@@ -72,6 +73,7 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
   static constexpr uint32_t kInFlight = Pages < 3 ? Pages : 3;  // 48 KiB an SM: what memory brings in 1.4 microseconds
   // Attention hands nothing over before its last page.
   static constexpr uint32_t kAttendInFlight = is_wide(N) ? Pages : kInFlight;
+  static constexpr bool kQuiet = !Marked;  // a marked word waits for no load
   Signal signal[kSignals];
   using P = Page<N>;
 
@@ -81,13 +83,17 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
   }
   static __device__ void load_weights(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
     const uint32_t row = task.tile * P::kRows + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
-    const bool gains = !P::kWide && is_normed(task.op);
+    const bool gains = !P::kWide && (task.op == Op::qkv || (task.op == Op::gate_up && page % 2 == 0));
     mbarrier_arrive_expect_tx(full, sizeof(to.weights) + (gains ? P::kGainBytes : 0));
     tensor_load_4d(shared_address(to.weights), &args.weights[weights_of(task.op)], 0, row, block_of(task, page),
                    task.layer, full);
     if (gains) tensor_load_4d(shared_address(to.gains()), &args.gain_map, 0, task.half, block_of(task, page), 0, full);
   }
   static __device__ void load_inputs(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
+    if (!P::kWide && task.op == Op::gate_up && page % 2) {  // up's are gate's
+      mbarrier_arrive(full);
+      return;
+    }
     mbarrier_arrive_expect_tx(full, P::kBlocks * N * 128);
     tensor_load_4d(shared_address(to.inputs), &args.inputs[weights_of(task.op)], 0, 0, block_of(task, page),
                    is_normed(task.op) ? task.half : task.layer, full);
@@ -96,37 +102,96 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
 
 // ---- Up to 8 sequences: mma.sync
 
-/// Two words of x become two of x · gain; the squares of x are added up.
-__device__ inline uint32_t times_gain(uint32_t x, uint32_t gain, float& squares) {
-  const float2 two = numbers(x);
-  squares = fmaf(two.x, two.x, fmaf(two.y, two.y, squares));
+/// What a warp has of pages, and where in each: two of its eight blocks of 64 columns. A lane's chunks of 16 bytes are
+/// those of rows r and r + 8 of A and of row r of the batch, so that A and B agree. What the swizzle makes of them is
+/// the same in every page.
+template <uint32_t N>
+struct OfWarp {
+  using P = Page<N>;
+  static constexpr uint32_t kBlocks = P::kBlocks / kWarps;
+  uint32_t weights[2];                             // of each half of a block's 128 bytes: row r
+  uint32_t inputs[kBlocks][2], gains[kBlocks][2];  // of each block, too
+
+  __device__ OfWarp() {
+    const uint32_t warp = threadIdx.x / 32, r = threadIdx.x % 32 / 4;
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half) {
+      const uint32_t chunk = chunk_of_lane(half) * 16;
+      weights[half] = layout::swizzled(layout::Swizzle::b128, r * 128 + chunk) + warp * kBlocks * P::kRows * 128;
+#pragma unroll
+      for (uint32_t i = 0; i < kBlocks; ++i) {
+        const uint32_t block = warp * kBlocks + i;
+        inputs[i][half] = layout::swizzled(layout::Swizzle::b128, (block * N + (N == 1 ? 0 : r)) * 128 + chunk);
+        gains[i][half] = layout::swizzled(layout::Swizzle::b128, block * 128 + chunk);
+      }
+    }
+  }
+};
+
+__device__ inline uint4 vector_at(const uint8_t* from) { return *reinterpret_cast<const uint4*>(from); }
+
+/// Two numbers of x times two gains.
+__device__ inline uint32_t times_gain(uint32_t x, uint32_t gain) {
   const __nv_bfloat162 product =
       __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&x), *reinterpret_cast<const __nv_bfloat162*>(&gain));
   return *reinterpret_cast<const uint32_t*>(&product);
 }
 
-/// A page, by one warp, with sums in four places so that no mma waits for the one before it. A lane's chunks are those
-/// of rows r and r + 8 of A and of row r of the batch, so that A and B agree.
-template <uint32_t N, bool kNormed>
-__device__ void multiply_page(const Page<N>& page, float (&d)[4][4], float& squares) {
+/// Sums of a warp, in four places so that few mma wait for the one before.
+using Places = float[4][4];
+
+/// The warp's part of a page. `inputs`: the page whose inputs and gains it is multiplied with. kNormed: x · gain is
+/// what it multiplies with. kSquares: adds x · x up, too. As A has the same rows as B has columns, row and column b
+/// give the squares of sequence b (N == 1: all of them do).
+template <uint32_t N, bool kNormed, bool kSquares>
+__device__ void multiply_page(const Page<N>& page, const Page<N>& inputs, const OfWarp<N>& of, Places& d,
+                              Places& squares) {
   using P = Page<N>;
-  const uint32_t r = threadIdx.x % 32 / 4;
 #pragma unroll
-  for (uint32_t block = 0; block < P::kBlocks; ++block)
+  for (uint32_t i = 0; i < OfWarp<N>::kBlocks; ++i)
 #pragma unroll
     for (uint32_t half = 0; half < 2; ++half) {
-      const uint32_t chunk = chunk_of_lane(half);
-      const uint4 top = words_at(page.weights, (block * P::kRows + r) * 128 + chunk * 16);
-      const uint4 bottom = words_at(page.weights, (block * P::kRows + r + 8) * 128 + chunk * 16);
-      uint4 x = words_at(page.inputs, (block * N + (N == 1 ? 0 : r)) * 128 + chunk * 16);
-      if constexpr (kNormed) {
-        const uint4 gain = words_at(page.gains(), block * 128 + chunk * 16);
-        x = {times_gain(x.x, gain.x, squares), times_gain(x.y, gain.y, squares), times_gain(x.z, gain.z, squares),
-             times_gain(x.w, gain.w, squares)};
+      const uint8_t* const rows = page.weights + of.weights[half] + i * P::kRows * 128;
+      const uint4 top = vector_at(rows), bottom = vector_at(rows + 8 * 128);
+      uint4 x = vector_at(inputs.inputs + of.inputs[i][half]);
+      float(&first)[4] = d[i % 2 * 2], (&second)[4] = d[i % 2 * 2 + 1];
+      if constexpr (kSquares) {
+        mma_m16n8k16_bf16(squares[i % 2 * 2], x.x, 0, x.y, 0, x.x, x.y);
+        mma_m16n8k16_bf16(squares[i % 2 * 2 + 1], x.z, 0, x.w, 0, x.z, x.w);
       }
-      mma_m16n8k16_bf16(d[block % 2 * 2], top.x, bottom.x, top.y, bottom.y, x.x, x.y);
-      mma_m16n8k16_bf16(d[block % 2 * 2 + 1], top.z, bottom.z, top.w, bottom.w, x.z, x.w);
+      if constexpr (kNormed) {
+        const uint4 gain = vector_at(inputs.gains() + of.gains[i][half]);
+        x = {times_gain(x.x, gain.x), times_gain(x.y, gain.y), times_gain(x.z, gain.z), times_gain(x.w, gain.w)};
+      }
+      mma_m16n8k16_bf16(first, top.x, bottom.x, top.y, bottom.y, x.x, x.y);
+      mma_m16n8k16_bf16(second, top.z, bottom.z, top.w, bottom.w, x.z, x.w);
     }
+}
+
+/// A pair of pages, or the last one alone. Loads of both are on their way together.
+template <uint32_t N, bool kNormed>
+__device__ void multiply_pair(bool two, const Page<N>& even, const Page<N>& odd, const OfWarp<N>& of, Places (&d)[2],
+                              Places& squares) {
+  if (two) {
+    multiply_page<N, kNormed, kNormed>(even, even, of, d[0], squares);
+    multiply_page<N, kNormed, kNormed>(odd, odd, of, d[1], squares);
+  } else {
+    multiply_page<N, kNormed, kNormed>(even, even, of, d[0], squares);
+  }
+}
+
+/// The same of any operation. gate_up's have the same inputs: the first one's.
+template <uint32_t N>
+__device__ void multiply_pages(Op op, bool two, const Page<N>& even, const Page<N>& odd, const OfWarp<N>& of,
+                               Places (&d)[2], Places& squares) {
+  if (op == Op::gate_up) {
+    multiply_page<N, true, true>(even, even, of, d[0], squares);
+    multiply_page<N, true, false>(odd, even, of, d[1], squares);
+  } else if (op == Op::qkv) {
+    multiply_pair<N, true>(two, even, odd, of, d, squares);
+  } else {
+    multiply_pair<N, false>(two, even, odd, of, d, squares);
+  }
 }
 
 /// As Beside, where a task's inputs are marked words: the x that its sums are added to, and where its words go.
@@ -155,24 +220,20 @@ struct MarkedBeside {
   }
 };
 
-/// Adds the warps' sums up, and stores the tile: a thread has a number of it. Of gate_up warps 0 and 2 have gate's
-/// pages.
+/// Adds the warps' sums up, and stores the tile: a thread has a number of it.
 template <class S, class Aside>
 __device__ void store_tile(const Arguments& args, const Task& task, const S& shared, uint32_t turn,
                            const Aside& beside) {
   const uint32_t row = threadIdx.x % 16, b = threadIdx.x / 16, column = task.tile * 16 + row;
-  float sum[kWarps], squares[kWarps], factor = 1;
+  float sum[2] = {}, squares = 0, factor = 1;
 #pragma unroll
   for (uint32_t w = 0; w < kWarps; ++w) {
-    sum[w] = shared.sums[turn][w][b][row];
-    squares[w] = shared.squares[turn][w][b];
+    sum[0] += shared.sums[turn][w][0][b][row];
+    sum[1] += shared.sums[turn][w][1][b][row];
+    squares += shared.squares[turn][w][b];
   }
-  if (is_normed(task.op)) {
-    const float all = squares[0] + squares[2] + (task.op == Op::qkv ? squares[1] + squares[3] : 0);
-    factor = rsqrtf(all / float(args.hidden) + kEpsilon);
-  }
-  const float even = sum[0] + sum[2], odd = sum[1] + sum[3];
-  const float mine = (task.op == Op::gate_up ? even : even + odd) * factor, up = odd * factor;
+  if (is_normed(task.op)) factor = rsqrtf(squares / float(args.hidden) + kEpsilon);
+  const float mine = (task.op == Op::gate_up ? sum[0] : sum[0] + sum[1]) * factor, up = sum[1] * factor;
   const float other = __shfl_xor_sync(0xffffffff, mine, 1);
   if (b >= args.batch) return;
   uint16_t* to;
@@ -195,29 +256,31 @@ __device__ void store_tile(const Arguments& args, const Task& task, const S& sha
 template <class S>
 __device__ void project_narrow(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& at, uint32_t turn) {
   constexpr uint32_t kN = S::kN;
-  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const uint32_t warp = threadIdx.x / 32, r = threadIdx.x % 32 / 4, c = threadIdx.x % 4;
   using Aside = std::conditional_t<S::kMarked, MarkedBeside, Beside<1>>;
   const Aside beside(args, task, task.tile * 16 + threadIdx.x % 16, threadIdx.x / 16, 0);
-  float d[4][4] = {}, squares = 0;
-  for (uint32_t page = 0; page < task.pages; ++page) {
+  const OfWarp<kN> of;
+  Places d[2] = {}, squares = {};
+  for (uint32_t page = 0; page < task.pages; page += 2) {
+    const bool two = page + 1 < task.pages;
+    Ring<S::kPages> next = at;
+    next.advance();
     wait_for_page(shared, at);
+    if (two) wait_for_page(shared, next);
     if (page == 0) note_first(args, task);
-    if (page % kWarps == warp) {
-      if (is_normed(task.op))
-        multiply_page<kN, true>(shared.page[at.stage], d, squares);
-      else
-        multiply_page<kN, false>(shared.page[at.stage], d, squares);
-    }
-    give_page(shared, at);
+    multiply_pages<kN>(task.op, two, shared.page[at.stage], shared.page[next.stage], of, d, squares);
+    give_pages(shared, at, two ? 2 : 1);
   }
 
-  // Four lanes share a row of the batch.
-  squares += __shfl_xor_sync(0xffffffff, squares, 1);
-  squares += __shfl_xor_sync(0xffffffff, squares, 2);
-  if (lane % 4 == 0) shared.squares[turn][warp][lane / 4] = squares;
+  const float two[2] = {squares[0][0] + squares[1][0] + (squares[2][0] + squares[3][0]),
+                        squares[0][1] + squares[1][1] + (squares[2][1] + squares[3][1])};
+  if (c == r / 2) shared.squares[turn][warp][r] = two[r % 2];
 #pragma unroll
-  for (uint32_t i = 0; i < 4; ++i)
-    shared.sums[turn][warp][lane % 4 * 2 + i % 2][lane / 4 + i / 2 * 8] = d[0][i] + d[1][i] + (d[2][i] + d[3][i]);
+  for (uint32_t half = 0; half < 2; ++half)
+#pragma unroll
+    for (uint32_t i = 0; i < 4; ++i)
+      shared.sums[turn][warp][half][c * 2 + i % 2][r + i / 2 * 8] =
+          d[half][0][i] + d[half][1][i] + (d[half][2][i] + d[half][3][i]);
   meet();
   note_sum(args, task);
   store_tile(args, task, shared, turn, beside);
@@ -317,18 +380,19 @@ __device__ bool project_wide(const Arguments& args, const Task& task, S& shared,
       if (const uint32_t b = sequence_of(i); half < halves && b < args.batch)
         sums[(half * args.batch + b) * kRows + row_of(i)] = d[half][i];
   constexpr uint32_t kAtATime = kN == 32 ? 16 : 8;  // sequences
-  return finish_parts<kRows, 32 / kAtATime, kAtATime>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows,
-                                                      kEpilogue / kRows);
+  return finish_parts<kRows, 2, 32 / kAtATime, kAtATime>(args, task, shared, threadIdx.x % kRows, threadIdx.x / kRows,
+                                                         kEpilogue / kRows);
 }
 
 /// All warps have stored what the task makes: tells the raiser.
 template <class S>
-__device__ void tell(S& shared, Ring<kSignals>& to, uint32_t counter, uint32_t task) {
+__device__ void tell(S& shared, Ring<kSignals>& to, uint32_t counter, const Task& task) {
   Signal& signal = shared.signal[to.stage];
   if (threadIdx.x == 0) {
     mbarrier_wait_parity(shared_address(&signal.read), to.parity ^ 1);
     signal.counter = counter;
-    signal.task = task;
+    signal.task = task.number;
+    signal.quiet = task.quiet;
   }
   __syncwarp();
   if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&signal.stored));
@@ -340,12 +404,14 @@ __device__ void raise_counters(const Arguments& args, S& shared) {
   for (Ring<kSignals> at;; at.advance()) {
     Signal& signal = shared.signal[at.stage];
     mbarrier_wait_parity(shared_address(&signal.stored), at.parity);
-    const uint32_t counter = signal.counter, task = signal.task;
+    const uint32_t counter = signal.counter, task = signal.task, quiet = signal.quiet;
     mbarrier_arrive(shared_address(&signal.read));
     if (counter == Signal::kEnd) return;
-    if (counter == Signal::kNothing) continue;
-    if (args.counters) counter_raise(&args.counters[counter]);
-    if (args.ran) args.ran[task].end = nanoseconds();
+    if (counter != Signal::kNothing) {
+      if (args.counters) counter_raise(&args.counters[counter]);
+      if (args.ran) args.ran[task].end = nanoseconds();
+    }
+    if (S::kQuiet && quiet) mbarrier_arrive(shared_address(&shared.raised));
   }
 }
 
@@ -377,9 +443,9 @@ __device__ void finish(const Arguments& args, S& shared) {
       }
       done = false;  // there is nothing left for the raiser
     }
-    tell(shared, to, done ? task.raises : Signal::kNothing, task.number);
+    tell(shared, to, done ? task.raises : Signal::kNothing, task);
   }
-  tell(shared, to, Signal::kEnd, 0);
+  tell(shared, to, Signal::kEnd, Task{});
 }
 
 /// A page's inputs as marked words: a lane has eight numbers of each 256, and zeros behind the last column.
@@ -435,7 +501,7 @@ __device__ void load_marked_pages(const Arguments& args, const Task& task, S& sh
       while (!inputs[k].there(mark)) inputs[k].load(from, first(block + k), columns);
       for (uint32_t page = 0; page < pages; ++page, to.advance()) {
         mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
-        inputs[k].store(shared.page[to.stage], first(block + k), columns);
+        if (page == 0) inputs[k].store(shared.page[to.stage], first(block + k), columns);  // up's are gate's
         __syncwarp();
         if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.full[to.stage]));
       }
