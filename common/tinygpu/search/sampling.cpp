@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -127,42 +126,35 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
     out.why = "several CTAs share an SM";
   if (!out.why.empty()) return out;
   const double further = double(all - shallow) / (deep - shallow);
-  const auto run = [&](uint32_t most, uint32_t blocks, double weight) {
-    Sample part{problem, most, weight};
-    part.problem.k = blocks * p.split * problem.elements(p.block);
-    out.runs.push_back(part);
+  const auto add = [&](uint32_t most, double weight, double each, double other) {
+    for (const uint32_t blocks : {shallow, deep}) {
+      const bool is_deep = blocks == deep;
+      Sample s{problem, most, weight * (is_deep ? further : 1 - further)};
+      s.problem.k = blocks * p.split * problem.elements(p.block);
+      out.runs.push_back(s);
+      out.one.push_back((is_deep ? each : -each) / (deep - shallow));
+      out.other.push_back((is_deep ? other : -other) / (deep - shallow));
+    }
   };
-  const auto both = [&](uint32_t most, double weight) {
-    run(most, shallow, weight * (1 - further));
-    run(most, deep, weight * further);
-  };
-  const double block = 1.0 / (deep - shallow);
   if (waves <= kFewWaves) {
     // All tiles; a block takes what the tensor core takes for it.
-    both(0, 1);
-    out.same.push_back({{-block / waves, block / waves}, {}, model.tensor_time(p)});
+    add(0, 1, 1.0 / waves, 0);
+    out.pace = model.tensor_time(p);
     return out;
   }
   // The last wave, which need not fill the chip, comes first; then all are full, and as long as the second.
-  const uint32_t rest = tiles - (waves - 1) * at_once, deeper = std::min(all, 2 * deep);
-  both(rest, 2.0 - waves);
-  both(rest + at_once, waves - 1.0);
-  run(rest, deeper, 0);
-  // A block takes the same in the first wave and in the second, and as long as it takes later.
-  const std::vector<double> first{-block, block};
-  out.same.push_back({first, {block, -block, -block, block}});
-  out.same.push_back({first, {0, -1.0 / (deeper - deep), 0, 0, 1.0 / (deeper - deep)}});
+  const uint32_t rest = tiles - (waves - 1) * at_once;
+  add(rest, 2.0 - waves, 1, -1);
+  add(rest + at_once, waves - 1.0, 0, 1);
   return out;
 }
 
 }  // namespace
 
 bool Sampling::steady(const std::vector<double>& cycles) const {
-  return std::all_of(same.begin(), same.end(), [&](const Same& s) {
-    const double a = std::inner_product(s.one.begin(), s.one.end(), cycles.begin(), 0.0),
-                 b = std::inner_product(s.other.begin(), s.other.end(), cycles.begin(), s.pace);
-    return std::abs(a - b) <= kSteady * b;
-  });
+  const double a = std::inner_product(one.begin(), one.end(), cycles.begin(), 0.0),
+               b = std::inner_product(other.begin(), other.end(), cycles.begin(), pace);
+  return std::abs(a - b) <= kSteady * b;
 }
 
 double Sampling::whole(const std::vector<double>& cycles) const {
