@@ -39,6 +39,15 @@ TEST(DeviceMemory, ALineWaitsForOthersOfItsStretch) {
   EXPECT_EQ(m.moved(), 11 * 128u);
 }
 
+TEST(DeviceMemory, ACopyWaitsForOthersNotForItself) {
+  DeviceMemory m = memory(memory_of(1, 1, 1, 0));  // a byte a cycle: 128 cycles a line
+  for (const uint64_t line : {0, 1, 2, 40}) EXPECT_DOUBLE_EQ(m.read(1000, line, 128, 7), 1000);
+  EXPECT_NEAR(m.read(1000, 80, 128, 8), 1000 + 4 * 128, kDisorder) << "the other copy has taken the time of four lines";
+  EXPECT_NEAR(m.read(1000, 81, 128, 8), 1000 + 4 * 128, kDisorder);
+  EXPECT_NEAR(m.read(1000, 120, 128), 1000 + 6 * 128, kDisorder) << "a load waits for copies";
+  EXPECT_NEAR(m.read(1000, 121, 128), 1000 + 7 * 128, kDisorder) << "and for what it has asked for itself";
+}
+
 TEST(DeviceMemory, PartsOfLinesAreDearerElsewhere) {
   DeviceMemory m = memory(memory_of(1, 4, 1, 0));
   EXPECT_DOUBLE_EQ(m.read(0, 0, 32), 0);

@@ -107,6 +107,7 @@ bool ChipMemory::shares(const Asked& asked, const LineUse& use, uint32_t sm, dou
 MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads) {
   MemoryReply reply;
   double end = double(time), last = end, from_memory = end;
+  const uint64_t copy = loads ? 0 : ++copies_;
   // Each half of the chip keeps its own copy of what its SMs read.
   const ChipPlace& place = places_[sm];
   // The table is larger than what is near the host's processor, and who asked for a line last can lie anywhere in it.
@@ -137,7 +138,7 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
     from_memory = std::max(from_memory, asked.from_memory);
     if (found == L2Cache::Found::nowhere) {
       ++reply.missed;
-      asked.served = std::max(start, device_.read(at, use.line, kSector * use.sectors));
+      asked.served = std::max(start, device_.read(at, use.line, kSector * use.sectors, copy));
       asked.there = asked.served + late(place.half, use.line);
       asked.from_memory = asked.there + timing_.miss_least;
       write_back(at);

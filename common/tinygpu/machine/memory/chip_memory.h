@@ -106,6 +106,7 @@ class ChipMemory {
   const std::vector<ChipPlace> places_;  // by SM
   const uint32_t slices_each_;           // of a half
   uint64_t l2_sectors_ = 0;
+  uint64_t copies_ = 0;  // so many requests of bulk copies have come
   DeviceMemory device_;
   Way in_, out_;  // of CPCs, of GPCs
   std::vector<Server> gpcs_shared_, atomics_;

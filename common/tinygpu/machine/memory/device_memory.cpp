@@ -51,7 +51,7 @@ void DeviceMemory::settle(Group& group, double time) {
   if (idle < time) write_waiting(group, idle);
 }
 
-double DeviceMemory::read(double time, uint64_t line, double bytes) {
+double DeviceMemory::read(double time, uint64_t line, double bytes, uint64_t copy) {
   moved_ += uint64_t(std::max(kBurst, bytes));
   const uint64_t stretch = line >> 2;
   Group& group = group_of(stretch);
@@ -59,7 +59,9 @@ double DeviceMemory::read(double time, uint64_t line, double bytes) {
   group.reads = true;
   const bool follows = std::exchange(group.stretch, stretch) == stretch;
   const double least = follows ? least_ : least_ + elsewhere_;
-  return group.take(time, std::min(kLine, std::max(bytes, least)) * byte_);
+  const double begin = group.take(time, std::min(kLine, std::max(bytes, least)) * byte_);
+  if (std::exchange(group.copy, copy) != copy) group.begun = begin;
+  return copy ? group.begun : begin;
 }
 
 double DeviceMemory::write(double time, uint64_t line) {

@@ -15,8 +15,9 @@ namespace tinygpu {
 class DeviceMemory {
  public:
   explicit DeviceMemory(const MemoryTiming& timing);
-  /// When the group of `line` begins with `bytes` of it that are asked for at `time`.
-  double read(double time, uint64_t line, double bytes);
+  /// When the group of `line` begins with `bytes` of it that are asked for at `time`. Lines of one `copy` wait for
+  /// others', not for its own: what those take is in the times of bulk copies by size (tma.dram.*). 0: of no copy.
+  double read(double time, uint64_t line, double bytes, uint64_t copy = 0);
   /// `line` leaves L2 at `time`: when it begins to be written; at once if it waits for its batch.
   double write(double time, uint64_t line);
   /// Bytes that it has given and taken.
@@ -28,6 +29,8 @@ class DeviceMemory {
     uint32_t waiting = 0;      // lines to write,
     double oldest = 0;         // the first of them since then
     bool reads = false;        // since it wrote
+    uint64_t copy = 0;         // that has read last,
+    double begun = 0;          // and when its first line here began
   };
   Group& group_of(uint64_t piece);
   /// What waits is written, from `time` on; when that begins.
