@@ -26,15 +26,9 @@ def _is_cuda(device: object) -> bool:
     return kind == "cuda"
 
 
-@functools.lru_cache(maxsize=None)
-def tell_blocks() -> None:
-    """Tells the machine that on a GPU tensors lie in whole blocks: accesses past a tensor, but in its block, are warnings."""
-    _library.load()[0].tinygpu_session_blocks(_torch_operators.BLOCK)
-
-
 def lend(storage: typing.Any) -> None:
     """Lets the machine reach this storage of a tensor, as long as the storage lives."""
-    tell_blocks()
+    _torch_operators.tell_blocks()
     address, size = storage.data_ptr(), storage.nbytes()
     if size and not _library.known(address):
         _library.call("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(size), 0)

@@ -4,6 +4,7 @@ which tinygpu does not run. The rest of that library (tensors, allocator, stream
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import typing
 import warnings
@@ -11,7 +12,7 @@ import warnings
 from gen5 import _library, _scaled, _session
 
 _DL_CPU = 1  # kDLCPU
-BLOCK = 512  # kMinBlockSize of torch's allocator: sizes are rounded up to it
+_BLOCK = 512  # kMinBlockSize of torch's allocator: sizes are rounded up to it
 
 # These work on a tensor's shape, or ask the allocator or the runtime: they are torch's own.
 _NATIVE = {"empty", "empty_strided", "resize_", "set_", "record_stream", "is_pinned", "_pin_memory", "_has_compatible_shallow_copy_type"}
@@ -231,12 +232,18 @@ def _refused(name: str) -> typing.Callable:
     return refused
 
 
+@functools.lru_cache(maxsize=None)
+def tell_blocks() -> None:
+    """Tells the machine that on a GPU tensors lie in whole blocks: accesses past a tensor, but in its block, are warnings."""
+    _library.load()[0].tinygpu_session_blocks(_BLOCK)
+
+
 def _allocate_exactly(cuda: typing.Any) -> None:
     """Makes each tensor's memory an allocation of its own, so that the machine finds an access past its end. Within the capture of a graph
     torch's caching allocator keeps the memory, as the graph uses it later. The machine knows the size of that allocator's blocks."""
     import torch
     enable = torch._C._cuda_cudaCachingAllocator_enable
-    cuda._lazy_call(lambda: (enable(False), _library.load()[0].tinygpu_session_blocks(BLOCK)))
+    cuda._lazy_call(lambda: (enable(False), tell_blocks()))
     graph = cuda.CUDAGraph
     begin, end = graph.capture_begin, graph.capture_end
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "common/tinygpu/isa/instruction_set.h"
-#include "common/tinygpu/machine/memory/allocation_blocks.h"
 #include "common/tinygpu/ptx/parser.h"
 #include "tests/support/run_ptx.h"
 
@@ -84,10 +83,6 @@ TEST(Sizes, AParameterAddressBelowTheBankIsRefused) {
 
 // torch's allocator gives blocks of 512 bytes: past a tensor of 100 floats there are 112 bytes that nobody else has.
 TEST(Sizes, PastAnAllocationButInItsBlockIsAWarning) {
-  struct Blocks {
-    explicit Blocks(uint64_t bytes) { set_allocation_blocks(bytes); }
-    ~Blocks() { set_allocation_blocks(1); }
-  };
   const std::string text = R"(
 .visible .entry k(.param .u64 data, .param .u32 first) {
   .reg .b32 %r<3>; .reg .b64 %rd<3>;
@@ -104,7 +99,7 @@ TEST(Sizes, PastAnAllocationButInItsBlockIsAWarning) {
   const uint64_t data = run.buffer<float>(100);
   EXPECT_EQ(run.fault_of("k", {1}, {1}, data, 100u).code, "illegal-address");
   {
-    const Blocks torch(512);
+    run.gpu.allocation_blocks.set_bytes(512);
     run.reports.clear();
     run.launch("k", {1}, {1}, data, 127u);
     EXPECT_EQ(run.download<uint32_t>(data, 1), std::vector<uint32_t>{127}) << "what is stored there may be read again";
@@ -122,6 +117,7 @@ TEST(Sizes, PastAnAllocationButInItsBlockIsAWarning) {
     EXPECT_EQ(run.download<uint32_t>(shorter, 98)[97], 6u);
     EXPECT_EQ(run.fault_of("k", {1}, {1}, data, 128u).code, "illegal-address") << "behind the block";
     EXPECT_EQ(run.fault_of("k", {1}, {1}, uint64_t(0), 0u).code, "illegal-address");
+    run.gpu.allocation_blocks.set_bytes(1);
   }
   EXPECT_EQ(run.fault_of("k", {1}, {1}, data, 100u).code, "illegal-address");
 }

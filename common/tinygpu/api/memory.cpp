@@ -38,6 +38,8 @@ bool Memory::release(uint64_t address) {
   return gpu_.memory.release(address);
 }
 
+void Memory::set_blocks(uint64_t bytes) { gpu_.allocation_blocks.set_bytes(bytes); }
+
 void Memory::clear() {
   gpu_.memory.clear();
   gpu_.heap_used = 0;

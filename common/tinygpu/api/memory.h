@@ -32,6 +32,9 @@ class Memory {
   bool release(uint64_t address);
   /// Everything is gone, registered host memory and what kernels have allocated too. What is mapped stays.
   void clear();
+  /// Whoever allocates for the program gives blocks of so many bytes, a power of two: what is accessed behind an
+  /// allocation's end, but in its last block, is told and goes on.
+  void set_blocks(uint64_t bytes);
   /// Marks are bytes of the host, so that only so many are marked at a time: called for an allocation that is not.
   std::function<void(uint64_t bytes)> on_unmarked;
   /// With `check`: device allocations that are live, and their bytes.

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "common/tinygpu/api/allocation_blocks.h"
 #include "common/tinygpu/api/matrix_products.h"
 #include "common/tinygpu/cuda/show.h"
 #include "common/tinygpu/cuda/state.h"
@@ -267,7 +266,11 @@ uint64_t tinygpu_session_host_address(uint64_t address, uint64_t written) {
   });
 }
 
-void tinygpu_session_blocks(uint64_t bytes) { api::set_allocation_blocks(bytes); }
+void tinygpu_session_blocks(uint64_t bytes) {
+  State& s = State::get();
+  std::lock_guard lock(s.mutex);
+  s.machine.memory().set_blocks(bytes);
+}
 
 void tinygpu_session_product(const void* a, uint32_t rows, uint32_t a_element, const void* b, uint32_t columns,
                              uint32_t b_element, uint32_t depth, uint32_t promoted, float* d) {

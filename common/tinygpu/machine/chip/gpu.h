@@ -5,6 +5,7 @@
 #include "common/tinygpu/machine/chip/launch.h"
 #include "common/tinygpu/machine/chip/occupancy.h"
 #include "common/tinygpu/machine/host_threads.h"
+#include "common/tinygpu/machine/memory/allocation_blocks.h"
 #include "common/tinygpu/machine/memory/chip_memory.h"
 #include "common/tinygpu/machine/memory/memory.h"
 #include "common/tinygpu/timing/spec.h"
@@ -18,6 +19,7 @@ class Gpu {
   const MachineSpec spec;
   const Timing timing;
   GlobalMemory memory;
+  AllocationBlocks allocation_blocks;
   L2Cache l2;
   ChipMemory chip_memory;
   HostThreads threads;

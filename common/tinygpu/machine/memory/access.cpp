@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "common/tinygpu/machine/memory/allocation_blocks.h"
-
 namespace tinygpu {
 namespace {
 
@@ -101,12 +99,12 @@ Place locate(Warp& w, ptx::Space space, uint64_t address, uint32_t bytes, uint32
   const GlobalMemory& memory = w.gpu().memory;
   const Allocation* a = memory.find(address);
   if (!a || !inside(a->base, a->size, address, bytes)) {
-    if (uint8_t* behind = behind_in_block(memory, address, bytes)) {
+    if (uint8_t* behind = w.gpu().allocation_blocks.behind(memory, address, bytes)) {
       w.report(
           Severity::warning, "illegal-address",
           fmt::format("{} of {} bytes at global address {:#x}: {}. The allocator gives blocks of {} bytes, so these "
                       "belong to nobody else, and a GPU shows nothing; that is not promised",
-                      verb, bytes, address, memory.describe(address), allocation_blocks()),
+                      verb, bytes, address, memory.describe(address), w.gpu().allocation_blocks.bytes()),
           "check the index against the allocation", lane);
       return {Space::global, behind, nullptr, address};
     }

@@ -1,10 +1,5 @@
 #include "common/tinygpu/machine/memory/allocation_blocks.h"
 
-#include <atomic>
-#include <map>
-#include <mutex>
-#include <vector>
-
 #include "common/tinygpu/base/align_up.h"
 #include "common/tinygpu/base/range.h"
 
@@ -13,17 +8,10 @@ namespace {
 
 constexpr uint64_t kAligned = 64;  // an allocation's first byte
 
-std::atomic<uint64_t> block{1};
-std::mutex mutex;
-std::map<uint64_t, std::vector<uint8_t>> kept;  // by the address of the allocation's end
-
 }  // namespace
 
-void set_allocation_blocks(uint64_t bytes) { block = bytes; }
-uint64_t allocation_blocks() { return block; }
-
-uint8_t* behind_in_block(const GlobalMemory& memory, uint64_t address, uint64_t size) {
-  const uint64_t whole = block;
+uint8_t* AllocationBlocks::behind(const GlobalMemory& memory, uint64_t address, uint64_t size) {
+  const uint64_t whole = bytes_;
   if (whole <= 1) return nullptr;
   const Allocation* a = nullptr;
   for (uint64_t at = address / kAligned * kAligned; !a && at + whole > address; at -= kAligned) a = memory.find(at);
@@ -33,8 +21,8 @@ uint8_t* behind_in_block(const GlobalMemory& memory, uint64_t address, uint64_t 
   if (a->kind == MemoryKind::device)
     return inside(a->base, a->size + bytes, address, size) ? a->host + (address - a->base) : nullptr;
   if (!inside(end, bytes, address, size)) return nullptr;
-  std::lock_guard lock(mutex);
-  std::vector<uint8_t>& here = kept[end];
+  std::lock_guard lock(mutex_);
+  std::vector<uint8_t>& here = kept_[end];
   if (here.size() != bytes) here.assign(bytes, 0);
   return here.data() + (address - end);
 }
