@@ -23,7 +23,7 @@ _OTHERWISE: dict[str, typing.Callable] = {
     "_scaled_mm": _scaled.scaled_mm, "_scaled_mm.out": _scaled.scaled_mm, "_scaled_mm_v2": _scaled.scaled_mm_v2, "_scaled_mm_v2.out": _scaled.scaled_mm_v2,
 }
 # Products of f16 and bf16 have a tensor core's bits.
-_WIDE = {"mm", "bmm", "addmm", "baddbmm", "mm.out", "bmm.out", "addmm.out", "baddbmm.out"}
+_WIDE = {f"{name}{form}" for name in ("mm", "bmm", "addmm", "baddbmm") for form in ("", ".out", ".dtype", ".dtype_out")}
 
 _kept: list[typing.Any] = []
 calls = [0]  # of operators that ran on the CPU
@@ -154,7 +154,8 @@ def _seeded(run: typing.Callable[[], typing.Any], generator: typing.Any) -> typi
 def _widely(args: list[typing.Any], kwargs: dict[str, typing.Any]) -> typing.Any:
     """mm and bmm of two matrices; addmm and baddbmm, which have a third one in front."""
     import torch
-    *added, a, b = args
+    *added, a, b = (v for v in args if isinstance(v, torch.Tensor))
+    dtype = next((v for v in (*args, *kwargs.values()) if isinstance(v, torch.dtype)), a.dtype)
     made = torch.empty((*a.shape[:-1], b.shape[-1]))
     for to, x, y in zip(made, a, b) if a.dim() == 3 else [(made, a, b)]:
         to.copy_(_scaled.product(x, y.t()))
@@ -162,7 +163,7 @@ def _widely(args: list[typing.Any], kwargs: dict[str, typing.Any]) -> typing.Any
         made = made * kwargs.get("alpha", 1)
         beta = kwargs.get("beta", 1)
         made = made + beta * added[0].float() if beta else made
-    made, out = made.to(args[0].dtype), kwargs.get("out")
+    made, out = made.to(dtype), kwargs.get("out")
     return made if out is None else out.copy_(made)
 
 

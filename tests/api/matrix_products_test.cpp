@@ -1,6 +1,4 @@
-// Products against cuBLAS 13 on an H200 (torch 2.11's _scaled_mm, 2026-11-28): 256 x 256 x 512, its first 40 rows
-// and 24 columns, e4m3 of normal numbers. The file has A's codes, B's, the sums with fast accumulation, and those
-// without.
+// Products against cuBLAS 13 on an H200 (torch 2.11, 2026-11-28), parts of 256 x 256 x 512, of normal numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,9 +12,11 @@
 namespace tinygpu::api {
 namespace {
 
-constexpr uint32_t kRows = 40, kColumns = 24, kDepth = 512;
+constexpr uint32_t kDepth = 512;
 
+// torch's _scaled_mm, e4m3. The file has A's codes, B's, the sums with fast accumulation, and those without.
 TEST(MatrixProducts, HaveTheBitsOfCublasOnAnH200) {
+  constexpr uint32_t kRows = 40, kColumns = 24;
   const std::string file = gen5::test::read_packed(GEN5_SOURCE_DIR "/tests/api/cublas_fp8_h200.zst");
   ASSERT_EQ(file.size(), (kRows + kColumns) * kDepth + 2 * 4 * kRows * kColumns);
   const auto* codes = reinterpret_cast<const uint8_t*>(file.data());
@@ -28,6 +28,22 @@ TEST(MatrixProducts, HaveTheBitsOfCublasOnAnH200) {
     tensor_core_product(a, b, kDepth, promoted, got.data());
     EXPECT_EQ(got, wanted) << promoted;
     sums += 4 * wanted.size();
+  }
+}
+
+// torch's mm with results in f32. The file has A's codes, B's, and the sums, of f16 and then of bf16.
+TEST(MatrixProducts, SumHalvesAsCublasOnAnH200) {
+  constexpr uint32_t kRows = 16, kColumns = 12, kCodes = 2 * kDepth, kSums = 4 * kRows * kColumns;
+  const std::string file = gen5::test::read_packed(GEN5_SOURCE_DIR "/tests/api/cublas_half_h200.zst");
+  ASSERT_EQ(file.size(), 2 * ((kRows + kColumns) * kCodes + kSums));
+  const char* at = file.data();
+  for (const Element element : {Element::f16, Element::bf16}) {
+    const Rows a{at, kRows, element}, b{at + kRows * kCodes, kColumns, element};
+    std::vector<float> wanted(kRows * kColumns), got(kRows * kColumns, -1);
+    std::memcpy(wanted.data(), at + (kRows + kColumns) * kCodes, kSums);
+    tensor_core_product(a, b, kDepth, 0, got.data());
+    EXPECT_EQ(got, wanted);
+    at += (kRows + kColumns) * kCodes + kSums;
   }
 }
 

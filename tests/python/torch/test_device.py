@@ -148,6 +148,15 @@ def test_half_products_are_summed_in_f32():
     assert (a @ a.t()).item() == (a.double() @ a.double().t()).half().item()
 
 
+def test_half_products_with_results_in_f32():
+    a, b = (torch.arange(96, device="cuda").reshape(shape).to(torch.bfloat16) for shape in ((3, 32), (32, 3)))
+    wanted = a.cpu().double() @ b.cpu().double()
+    got = [torch.mm(a, b, out_dtype=torch.float32), torch.bmm(a[None], b[None], out_dtype=torch.float32)[0], torch.mm(a, b)]
+    got.append(torch.addmm(torch.ones(3, 3, device="cuda", dtype=torch.bfloat16), a, b, out_dtype=torch.float32, beta=2) - 2)
+    assert [g.dtype for g in got] == [torch.float32, torch.float32, torch.bfloat16, torch.float32]
+    assert torch.equal(got[0].cpu().double(), wanted) and torch.equal(got[1], got[0]) and torch.equal(got[2], got[0].bfloat16()) and torch.equal(got[3], got[0])
+
+
 def test_the_child_of_a_fork_goes_on():
     import os
     x = torch.zeros(4, device="cuda")
