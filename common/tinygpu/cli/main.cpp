@@ -9,6 +9,22 @@
 
 namespace {
 
+void say(const std::string& why) { std::fprintf(stderr, "gen5: %s\n", why.c_str()); }
+
+/// Why the first word is no command, or nothing.
+std::string no_command(const CLI::App& app, const std::string& word) {
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() == word) return {};
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  if (word.starts_with('-')) return {};
+  if (word == "popcorn")
+    return "popcorn belongs to the Python package (pip install); in a clone: PYTHONPATH=python python3 -m gen5.popcorn "
+           "FOLDER";
+  return "no command '" + word + "'; known: " + known;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Blackwell's tensor-core PTX on a machine model"};
   app.name("gen5");
@@ -25,6 +41,10 @@ int run(int argc, char** argv) {
     std::fputs(app.help().c_str(), stderr);
     return 2;
   }
+  if (const std::string why = no_command(app, argv[1]); !why.empty()) {
+    say(why);
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError& e) {  // a command's own code
@@ -34,8 +54,6 @@ int run(int argc, char** argv) {
   }
   return 0;
 }
-
-void say(const std::string& why) { std::fprintf(stderr, "gen5: %s\n", why.c_str()); }
 
 }  // namespace
 

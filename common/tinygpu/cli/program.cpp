@@ -34,6 +34,19 @@ fs::path resolve(const std::string& program) {
   return program;
 }
 
+/// What to do with a file that is no program.
+std::string how_to_run(const fs::path& file) {
+  const std::string ending = file.extension().string(), name = file.string();
+  if (ending == ".cu" || ending == ".cpp" || ending == ".cc")
+    return fmt::format(
+        "it is a source, to be compiled first: nvcc -gencode 'arch=compute_100a,code=[sm_100a,compute_100a]' {} -o {}",
+        name, file.stem().string());
+  if (ending == ".ptx") return "it is PTX; a program has to load and launch it (cuModuleLoad)";
+  if (ending == ".py")
+    return fmt::format("it is a script of Python: gen5 run python3 {}, or python3 -m gen5 {}", name, name);
+  return "it is not executable";
+}
+
 }  // namespace
 
 void add_options(CLI::App& command, Settings& settings, Flags which) {
@@ -81,6 +94,10 @@ void prepare(const std::vector<std::string>& command, const Settings& settings) 
   const auto bytes = image::read_regular_file(program, kLargestProgram, why);
   if (!bytes) {
     fmt::print(stderr, "gen5: cannot start {}: {}\n", command[0], why);
+    throw CLI::RuntimeError(127);
+  }
+  if (access(program.c_str(), X_OK) != 0) {
+    fmt::print(stderr, "gen5: cannot start {}: {}\n", command[0], how_to_run(program));
     throw CLI::RuntimeError(127);
   }
   const image::Bytes file(*bytes);
