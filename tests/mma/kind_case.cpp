@@ -187,9 +187,19 @@ void KindCase::place() {
                        uint32_t shift) {
     for (uint32_t row = 0; row < rows; ++row) {
       const uint32_t cta = row / (rows / ctas()), r = row % (rows / ctas()) + shift;
-      if (p.mn_major) {
+      const uint32_t width = bits_of(t);
+      if (p.mn_major && width >= 8) {
         for (uint32_t i = 0; i < count; ++i)
           std::memcpy(image[cta].data() + p.at(r, i), &bits[row * count + i], p.element_bytes);
+        continue;
+      }
+      if (p.mn_major) {  // 16 rows in 16 bytes, with padding behind them
+        for (uint32_t i = 0; i < count; ++i)
+          for (uint32_t bit = 0; bit < width; ++bit) {
+            const uint32_t place = r % 16 * width + bit;
+            uint8_t& byte = image[cta][p.at(r - r % 16, i) + place / 8];
+            byte = uint8_t((byte & ~(1u << place % 8)) | (bits[row * count + i] >> bit & 1) << place % 8);
+          }
         continue;
       }
       const auto bytes = in_shared(*this, t, &bits[row * count], count, noise);
@@ -369,14 +379,13 @@ KindCase random_kind_case(Random& random, const std::string& kind, bool sparse, 
         : !pair              ? (c.scales || random.chance(2) ? 128 : 64)
         : c.scales && sparse ? 256
                              : 128u << random.below(2);
-  const bool transposable = bits_of(c.a_type) >= 8;
-  c.a = random_placement(random, c.element_bytes(), 32, !c.a_in_tmem && transposable, c.m / c.ctas(), 0);
+  c.a = random_placement(random, c.element_bytes(), 32, !c.a_in_tmem && !c.nibbles(), c.m / c.ctas(), 0);
   const uint32_t step = pair ? 32 : 16;  // also where B is N-major in bytes, and for i8
   c.n =
       ws ? 64u << random.below(sparse ? 2 : 3) : step * (1 + (random.chance(4) ? random.below(256 / step) : index % 2));
   // The column shift of .ws takes up to 16 columns behind N.
-  c.b = random_placement(random, c.element_bytes(), sparse ? 64 : 32, bits_of(c.b_type) >= 8,
-                         c.n / c.ctas() + (ws ? 16 : 0), 40 * 1024);
+  c.b = random_placement(random, c.element_bytes(), sparse ? 64 : 32, !c.nibbles(), c.n / c.ctas() + (ws ? 16 : 0),
+                         40 * 1024);
   if (!ws && !pair && !c.b.mn_major && kind != "i8" && random.chance(2)) c.n = std::max(8u, c.n - 8);
   c.lane = (!ws && c.m / c.ctas() == 64 && (!pair || sparse)) && random.chance(2) ? 16 : 0;
   c.d_column = c.width() < 256 ? random.below(256 - c.width()) : 0;

@@ -184,10 +184,11 @@ TEST(KindDiagnosis, FieldsOfEachKind) {
   c = zeros("i8");
   c.negate_a = true;
   EXPECT_NE(fault_of(c).find("negate (bits 14:13) holds set; legal: 0 for kind::i8"), std::string::npos) << fault_of(c);
-  c = zeros("f8f6f4");
-  c.b_type = Type::e3m2;
+  c = zeros("mxf4", ".scale_vec::2X", 2);
   c.b.mn_major = true;
-  EXPECT_NE(fault_of(c).find("legal: 0 (K-major) for 4- and 6-bit types"), std::string::npos) << fault_of(c);
+  EXPECT_NE(fault_of(c).find("the B major bit (bit 16) holds 1 (N-major); legal: 0 (K-major) for kind::mxf4."),
+            std::string::npos)
+      << fault_of(c);
   c = zeros("f8f6f4");
   c.b.mn_major = true;
   c.n = 24;

@@ -148,11 +148,9 @@ std::optional<FieldProblem> check(const InstructionDescriptor& d, const MmaForm&
   if (d.kind == MmaKind::f16 && *d.d_type() == InstructionDescriptor::Accumulator::f16 && (d.a_code || d.b_code))
     return problem("the D type (bits 5:4)", "0 (f16)", "1 (f32) when A or B is bf16");
   if (d.kind == MmaKind::i8 && (d.negate_a || d.negate_b)) return problem("negate (bits 14:13)", "set", "0" + kind);
-  const auto narrow = [](Format f) { return f == Format::e2m3 || f == Format::e3m2 || f == Format::e2m1; };
-  if (d.a_mn_major && narrow(*d.a_type()))
-    return problem("the A major bit (bit 15)", "1 (M-major)", "0 (K-major) for 4- and 6-bit types");
-  if (d.b_mn_major && narrow(*d.b_type()))
-    return problem("the B major bit (bit 16)", "1 (N-major)", "0 (K-major) for 4- and 6-bit types");
+  const bool nibbles = d.kind == MmaKind::mxf4 || d.kind == MmaKind::mxf4nvf4;
+  if (d.a_mn_major && nibbles) return problem("the A major bit (bit 15)", "1 (M-major)", "0 (K-major)" + kind);
+  if (d.b_mn_major && nibbles) return problem("the B major bit (bit 16)", "1 (N-major)", "0 (K-major)" + kind);
   if (d.a_mn_major && form.a_in_tmem)
     return problem("the A major bit (bit 15)", "1 (M-major)", "0 (K-major) when A is in Tensor Memory");
   if (auto p = check_n(d, form)) return p;

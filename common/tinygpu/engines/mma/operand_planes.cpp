@@ -148,7 +148,8 @@ int64_t gather_k_major(Cta& cta, const OperandLayout& layout, ElementPacking pac
   return -1;
 }
 
-int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t first, uint32_t rows, OperandPlanes& out) {
+int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, ElementPacking packing, uint32_t first, uint32_t rows,
+                        OperandPlanes& out) {
   const uint32_t in_chunk = 16 / layout.element_bytes, k_count = layout.k_bytes / layout.element_bytes;
   for (uint32_t k = 0; k < k_count; ++k)
     for (uint32_t row = 0; row < rows;) {
@@ -157,6 +158,10 @@ int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t first, u
       const uint32_t offset = layout.mn_major_chunk((first + row) / in_chunk, k);
       const uint8_t* from = cta.shared_at(offset, 16);
       if (!from) return offset;
+      // 16 rows of 6 or 4 bits are packed into one chunk, as 16 terms of K are in K-major order.
+      uint8_t elements[16];
+      if (packing == ElementPacking::padded_b6) unpack_b6x16(from, elements), from = elements;
+      if (packing == ElementPacking::padded_b4) unpack_b4(from, 8, elements), from = elements;
       std::memcpy(out.bytes + (k * kPlane + row) * layout.element_bytes, from + skip * layout.element_bytes,
                   count * layout.element_bytes);
       row += count;
@@ -168,7 +173,7 @@ int64_t gather_mn_major(Cta& cta, const OperandLayout& layout, uint32_t first, u
 
 int64_t gather(Cta& cta, const OperandLayout& layout, ElementPacking packing, uint32_t first, uint32_t rows,
                OperandPlanes& out) {
-  return layout.mn_major ? gather_mn_major(cta, layout, first, rows, out)
+  return layout.mn_major ? gather_mn_major(cta, layout, packing, first, rows, out)
                          : gather_k_major(cta, layout, packing, first, rows, out);
 }
 
