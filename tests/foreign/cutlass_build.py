@@ -31,10 +31,13 @@ TARGETS = {"h200": "arch=compute_90a,code=[compute_90a,sm_90a]", "b200": "arch=c
 # As CUTLASS's CMakeLists.txt has them by default, for a release.
 FLAGS = ["-O3", "-DNDEBUG", "-std=c++17", "--expt-relaxed-constexpr", "-w", "-DCUTLASS_ENABLE_TENSOR_CORE_MMA=1", "-DCUTLASS_TEST_LEVEL=0",
          "-DCUTLASS_CONV_UNIT_TEST_RIGOROUS_SIZE_ENABLED=1", "-DCUTLASS_DEBUG_TRACE_LEVEL=0", "-DCUTLASS_ENABLE_GDC_FOR_SM100=1",
-         "-DCUTLASS_SM100_FAMILY_ARCHS_ENABLED", '-DCUTLASS_TARGET_NAME="cutlass_test"', "--compress-mode=none"]
+         '-DCUTLASS_TARGET_NAME="cutlass_test"', "--compress-mode=none"]
 
 # config.h defines it in the compiler's passes for a GPU alone, so that files which ask for it have no case on the host.
 F64 = "CUTLASS_ARCH_MMA_SM90_F64_MMA_ENABLED"
+
+# CUTLASS's CMakeLists.txt defines it for targets like 100f. Tests of what sm_100a alone has, kind::i8, are for a compilation without it.
+FAMILY = "CUTLASS_SM100_FAMILY_ARCHS_ENABLED"
 
 
 def folder():
@@ -87,6 +90,11 @@ def parts(text, most=CASES):
         yield out + text[at:]
 
 
+def defines(text):
+    """What one file's compilation has beside FLAGS."""
+    return [f"-D{F64}=1"] * (F64 in text) + [f"-D{FAMILY}"] * (f"!defined({FAMILY})" not in text)
+
+
 def compile_one(command, output):
     """What it said if it failed; nothing otherwise. The object is there whole or not at all."""
     done = subprocess.run([*command, "-o", f"{output}.new"], capture_output=True, text=True)
@@ -116,7 +124,7 @@ class Build:
                 source = self.objects / f"{program_of(path).name}.{number}.cu"
                 source.write_text(part)
                 count[path] = number + 1
-                defined = [f"-D{F64}=1"] if F64 in part else []
+                defined = defines(part)
                 out.append(((machine_of(path) != "h200", len(part)), [*self.command, *defined, "-gencode", TARGETS[machine_of(path)], f"-I{(self.root / path).parent}", str(source)], source.with_suffix(".o"), path))
         return sorted((unit for unit in out if not unit[2].exists()), key=lambda unit: unit[0]), count
 

@@ -14,6 +14,7 @@ all; --continue runs what has not run."""
 import argparse
 import collections
 import concurrent.futures
+import functools
 import json
 import math
 import os
@@ -33,7 +34,9 @@ GEN5 = os.environ.get("GEN5", str(ROOT / "build/default/bin/gen5"))
 RESULTS = pathlib.Path(GEN5).resolve().parent.parent / "cutlass_results"
 NOTE = ROOT / "notes/reference/cutlass_tests.md"
 SAID = pathlib.Path(__file__).resolve().parent / "cutlass_said.json"
-VERDICTS = ("right", "wrong", "refused", "slow")
+FAULTS = pathlib.Path(__file__).resolve().parent / "cutlass_faults.txt"
+VERDICTS = {"right": "right", "fault": "own fault", "wrong": "wrong", "refused": "refused", "slow": "slow"}  # and what the table calls them
+OTHERS = ("fault", "wrong", "refused")  # listed below the table
 ENDS = re.compile(r"^\[\s+(OK|FAILED|SKIPPED)\s+\] ([^\s,]+)", re.MULTILINE)
 REFUSED = re.compile(r"error\[(?:not-modelled|not-implemented|private-interface)\]: (.*)")
 
@@ -73,6 +76,26 @@ def verdict(word, said):
         return {"verdict": "refused", "why": refused[1][:200], "codes": codes}
     lines = [line for line in said.splitlines() if "tinygpu error[" in line] or [line for line in said.splitlines() if "Failure" in line or "rror" in line]
     return {"verdict": "wrong", "why": (lines[0].strip() if lines else f"ended without a verdict: {said[-150:]}")[:200], "codes": codes}
+
+
+@functools.cache
+def faults():
+    """(code, reason) of each (file, case) that ends by a fault of its own."""
+    out = {}
+    for line in FAULTS.read_text().splitlines():
+        if line and not line.startswith("#"):
+            words, _, reason = line.partition(" -- ")
+            if len(words.split()) != 3 or not reason.strip():
+                sys.exit(f"{FAULTS.name}: not FILE CASE CODE -- REASON: {line}")
+            path, case, code = words.split()
+            out[path, case] = code, reason.strip()
+    return out
+
+
+def argued(path, case, line):
+    """What a case said, its own fault told from what is wrong here."""
+    code, reason = faults().get((path, case), (None, None))
+    return line | {"verdict": "fault", "why": f"`{code}`: {reason}"} if line["verdict"] == "wrong" and code in line["codes"] else line
 
 
 def stop(process):
@@ -151,6 +174,7 @@ class Run:
         said = run_case(self.machine(path), build.program_of(path), name, self.options.seconds, self.until, log)
         if said is None:
             return
+        said = argued(path, name, said)
         with self.lock:
             self.records[path]["said"][name] = said
             path_of(path, self.options.chip).write_text(json.dumps(self.records[path], indent=1))
@@ -173,12 +197,13 @@ def keep():
             record = load(path, chip)
             if record is None:
                 continue
+            record["said"] = {name: argued(path, name, line) for name, line in record["said"].items()}
             if parts["built"] == parts["parts"]:
                 file["cases"] = len(record["cases"])  # some of the text's are left out by macros
             count = collections.Counter(line["verdict"] for line in record["said"].values())
             file["chip" if chip else "tinygpu"] = {
                 **{v: count[v] for v in (*VERDICTS, "skipped") if count[v]},
-                "others": {name: [line["verdict"], line["why"]] for name, line in record["said"].items() if line["verdict"] in ("wrong", "refused")},
+                "others": {name: [line["verdict"], line["why"]] for name, line in record["said"].items() if line["verdict"] in OTHERS},
                 "told": dict(collections.Counter(code for line in record["said"].values() if line["verdict"] == "right" for code in line["codes"]))}
     kept.save(SAID, dict(sorted(said.items())))
 
@@ -200,9 +225,9 @@ def row(path, file):
 def summary(what, files):
     sums = sum((counts(file, "tinygpu") for file in files), collections.Counter())
     on_chip = sum((counts(file, "chip") for file in files), collections.Counter())
-    cases, answered = sum(file["cases"] for file in files), sums["right"] + sums["wrong"] + sums["refused"]
+    cases, answered = sum(file["cases"] for file in files), sum(sums[v] for v in ("right", *OTHERS))
     return (f"{what}: {len(files)} files, of which {sum(file['built'] > 0 for file in files)} are compiled, with {cases:,} cases: " +
-            ", ".join(f"{sums[v]:,} {v}" for v in VERDICTS) + f", {cases - sums.total():,} not run. Of {answered:,} that ended {sums['right'] / max(answered, 1):.1%} are right. "
+            ", ".join(f"{sums[v]:,} {word}" for v, word in VERDICTS.items()) + f", {cases - sums.total():,} not run. Of {answered:,} that ended {sums['right'] / max(answered, 1):.1%} are right. "
             f"On an H200 {on_chip['right']:,} of {on_chip.total():,} that ran there are right.")
 
 
@@ -212,9 +237,9 @@ def table():
     for what, beside in (("The fifth", False), ("Beside it", True)):
         files = {path: file for path, file in said.items() if path.startswith(build.BESIDE) == beside}
         if files:
-            lines += ["| file of test/unit | machine | cases | " + " | ".join(VERDICTS) + " | not run | on an H200, right of run | told beside |",
+            lines += ["| file of test/unit | machine | cases | " + " | ".join(VERDICTS.values()) + " | not run | on an H200, right of run | told beside |",
                       "|---|---|" + "---|" * (len(VERDICTS) + 4), *(row(path, file) for path, file in files.items()), "", summary(what, files.values()), ""]
-    lines += [f"* {path.rpartition('/')[2].removesuffix('.cu')}, `{name}`: {what}: {why}" for path, file in said.items()
+    lines += [f"* {path.rpartition('/')[2].removesuffix('.cu')}, `{name}`: {VERDICTS[what]}: {why}" for path, file in said.items()
               for name, (what, why) in file.get("tinygpu", {}).get("others", {}).items()]
     return lines if lines[-1] else lines[:-1]
 
@@ -226,7 +251,7 @@ def check_results():
         known = said.get(path, {}).get("tinygpu", {}).get("others", {})
         for name, line in ((load(path, False) or {}).get("said") or {}).items():
             ran += 1
-            if (line["verdict"] in ("wrong", "refused")) != (name in known) and line["verdict"] != "slow":
+            if (argued(path, name, line)["verdict"] in OTHERS) != (name in known) and line["verdict"] != "slow":
                 others.append(f"{path} {name}: {line['verdict']} {line['why']}; {SAID.name} has {known.get(name)}")
     if not ran:
         fetch.skip("no test has run")

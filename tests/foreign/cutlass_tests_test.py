@@ -22,6 +22,10 @@ with tempfile.TemporaryDirectory() as name:
         assert part.count("\n") == text.count("\n") and all(line in part for line in ("#include <a>", "struct B {};", "// between", "last")), part
     assert list(cutlass_build.parts("no case\n")) == ["no case\n"]
 
+    assert cutlass_build.defines("TEST(A, one)") == ["-DCUTLASS_SM100_FAMILY_ARCHS_ENABLED"]
+    assert cutlass_build.defines("#if (defined(X) && !defined(CUTLASS_SM100_FAMILY_ARCHS_ENABLED))") == []
+    assert cutlass_build.defines("#ifdef CUTLASS_ARCH_MMA_SM90_F64_MMA_ENABLED")[0] == "-DCUTLASS_ARCH_MMA_SM90_F64_MMA_ENABLED=1"
+
     files = [f"gemm/{n}_sm90.cu" for n in range(101)]
     assert len(cutlass_build.fifth(files)) == 21 and set(cutlass_build.fifth(files)) <= set(files)
     assert cutlass_build.machine_of("a/sm100_x/f.cu") == "b200" and cutlass_build.machine_of("cute/hopper/f.cu") == "h200"
@@ -60,4 +64,10 @@ for case in sys.argv[-1].partition("=")[2].split(":"):
     assert got == {"right": ("right", "", []), "wrong": ("wrong", "x.h:1: Failure", []), "refused": ("refused", "that", ["not-modelled"]),
                    "hangs": ("slow", "more than 2 s", []), "dies": ("wrong", "ended without a verdict: [ RUN      ] Suite.dies\n", []), "last": ("right", "", ["some-code"])}, got
     assert cutlass_tests.run_case(machine, program, "Suite.hangs", 60, time.monotonic() + 1, log) is None
+    fault = next(iter(cutlass_tests.faults()))
+    ended = {"verdict": "wrong", "why": "x", "codes": [cutlass_tests.faults()[fault][0], "proxy-fence-missing"]}
+    assert cutlass_tests.argued(*fault, ended)["verdict"] == "fault"
+    assert cutlass_tests.argued(*fault, ended | {"codes": ["proxy-fence-missing"]})["verdict"] == "wrong"
+    assert cutlass_tests.argued(fault[0], "Another.case", ended)["verdict"] == "wrong"
+    assert cutlass_tests.argued(*fault, ended | {"verdict": "right"})["verdict"] == "right"
     assert cutlass_tests.size("gemm_f32_128x256x32_2x1x1") == 128 * 256 * 32 and cutlass_tests.size("plain") == 0
