@@ -8,8 +8,8 @@
   cutlass_tests.py --table      that table; --write-note renews it in notes/reference/cutlass_tests.md, --check-note looks whether it is there
   cutlass_tests.py --check-results  whether the runs said what cutlass_said.json says; exit 77 where none has run
 
-A test compares with a reference that it computes on the host. Each case is a process, small tiles first. --seconds is the limit of a case, --for that of
-all; --continue runs what has not run."""
+A test compares with a reference that it computes on the host; cutlass_faults.txt names the cases that end by a fault of their own. Each case is a process,
+small tiles first. --seconds is the limit of a case, --for that of all; --continue runs what has not run."""
 
 import argparse
 import collections
