@@ -206,5 +206,77 @@ TEST(SassMatching, SpecialFunctionsOfTwoTurns) {
   EXPECT_EQ(s.loops[0].unrolled, 2u);
 }
 
+/// A special register that comes `latency` cycles later.
+SassInstruction asks(uint8_t board, uint8_t latency = 33) {
+  SassInstruction i;
+  i.sets = board;
+  i.latency = latency;
+  return i;
+}
+SassInstruction integer(uint8_t waits, uint8_t stall = 1) {
+  SassInstruction i = integer();
+  i.waits = waits;
+  i.stall = stall;
+  return i;
+}
+template <class T>
+T of_kind(InstructionKind kind) {
+  T i;
+  i.kind = kind;
+  return i;
+}
+constexpr auto kEngine = InstructionKind::engine;
+using Waits = std::vector<std::pair<uint32_t, uint32_t>>;
+Waits waits_of(const Ptx& ptx, const SassCode& sass) {
+  Waits out;
+  for (const SassMatch::Wait& w : match_sass(ptx.work, ptx.touches, ptx.flow, sass).waits)
+    out.emplace_back(w.place, w.cycles);
+  return out;
+}
+
+// ptxas asks for the CTA's place in its cluster wherever it needs an address of shared memory, in a ring's loop too.
+TEST(SassMatching, BesideMbarriersAWarpWaitsForSpecialRegisters) {
+  const Ptx ptx({Ptx::rest(), of_kind<PtxFeatures>(kEngine), Ptx::rest(), of_kind<PtxFeatures>(kEngine)});
+  const SassInstruction engine = of_kind<SassInstruction>(kEngine);
+  EXPECT_EQ(waits_of(ptx, machine({asks(1), integer(1 << 1), engine, engine})), (Waits{{2, 32}}));
+  EXPECT_EQ(waits_of(ptx, machine({engine, asks(1), integer(1 << 1), engine})), (Waits{{4, 32}}));
+  // Two that are asked for together come together; what is done meanwhile costs nothing.
+  EXPECT_EQ(waits_of(ptx, machine({asks(1), asks(2), integer(1 << 1 | 1 << 2), engine, engine})), (Waits{{2, 32}}));
+  EXPECT_EQ(waits_of(ptx, machine({asks(1), integer(0, 25), integer(1 << 1), engine, engine})), (Waits{{2, 7}}));
+  // Nobody waits.
+  EXPECT_TRUE(waits_of(ptx, machine({asks(1), integer(1 << 2), engine, engine})).empty());
+  // The chip waits before something that PTX does not have here.
+  const SassInstruction vote = of_kind<SassInstruction>(InstructionKind::vote);
+  EXPECT_EQ(waits_of(ptx, machine({asks(1), integer(1 << 1), vote, engine, engine})), (Waits{{2, 32}}));
+}
+
+// Polls until a phase is over: the machine code polls once before its loop, and waits for the address before that.
+TEST(SassMatching, WhatAPollNeedsIsWaitedForOnce) {
+  Ptx ptx({of_kind<PtxFeatures>(kEngine), Ptx::rest()});
+  ptx.work.back() = of_kind<PtxFeatures>(kEngine);  // an arrive behind the loop
+  const SassInstruction engine = of_kind<SassInstruction>(kEngine);
+  SassCode c;
+  c.code = {asks(1), integer(1 << 1), engine, engine, SassInstruction()};
+  c.code.back().leaves = true;
+  EXPECT_EQ(waits_of(ptx, c), (Waits{{1, 32}})) << "before the poll";
+  ptx.touches[1].defs = ptx.touches[1].uses = {7};
+  EXPECT_EQ(waits_of(ptx, c), (Waits{{3, 32}})) << "a loop that counts is none that polls";
+}
+
+// A turn takes its stalls whatever it waits for; those beside its loads are part of the wait.
+TEST(SassMatching, ATurnThatWaitsHasALeast) {
+  const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest()});
+  const SassMatch s = match_sass(ptx.work, ptx.touches, ptx.flow,
+                                 machine({integer(0, 13), loads(0), integer(0, 6), adds(1, 4), integer(0, 13)}));
+  ASSERT_EQ(s.loops.size(), 1u);
+  EXPECT_EQ(s.loops[0].cycles, 0u) << "what it waits is not known here";
+  EXPECT_EQ(s.loops[0].least, 13u + 1 + 4 + 13 + 1) << "with the load's own cycle and the branch";
+}
+
+TEST(SassMatching, ElsewhereTheyAreTimeOfTheLoop) {
+  const Ptx ptx({Ptx::load(), Ptx::sum(), Ptx::rest()});
+  EXPECT_TRUE(waits_of(ptx, machine({asks(1), integer(1 << 1), loads(0), adds(1)})).empty());
+}
+
 }  // namespace
 }  // namespace tinygpu::test

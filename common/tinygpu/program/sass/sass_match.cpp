@@ -1,9 +1,11 @@
 #include "common/tinygpu/program/sass/sass_match.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "common/tinygpu/program/lower/loops.h"
 
@@ -178,7 +180,8 @@ class Match {
         touches_(touches),
         code_(sass.code),
         ptx_(code_of(features, flow)),
-        sass_(code_of(sass.code)) {
+        sass_(code_of(sass.code)),
+        spins_(find_spins(flow, touches)) {
     out_.shares.resize(features.size());
   }
   SassMatch run() {
@@ -200,7 +203,10 @@ class Match {
     const Inventory mine = ptx_.inside(blocks), theirs = sass_.inside(sass_blocks);
     if (p >= 0 && turns == 1 && mine[InstructionKind::matrix]) return order_blocks(p, blocks, sass_blocks);
     // Copies, barriers in memory and tensor cores have costs of their own.
-    if (mine.engines() || theirs.engines()) return;
+    if (mine.engines() || theirs.engines()) {
+      if (turns == 1) note_waits(p, blocks, sass_blocks);
+      return;
+    }
     // The machine code here contains a loop that ptxas has unrolled completely.
     if (!all) return;
     share(blocks, sass_blocks, mine, theirs, turns);
@@ -312,6 +318,42 @@ class Match {
     std::ranges::move(found, std::back_inserter(out_.blocks));
   }
 
+  /// Where a part's instructions keep the costs of their PTX, it waits for special registers and constants all the
+  /// same: before the instruction that the machine code has behind the wait, found by its kind and its place among
+  /// those.
+  void note_waits(int32_t p, std::vector<uint32_t> blocks, const std::vector<uint32_t>& sass_blocks) {
+    // ptxas asks for the first time before the loop in which a warp waits for an mbarrier.
+    for (int32_t l : ptx_.children(p))
+      if (const std::vector<uint32_t>& inner = ptx_.loops.all[size_t(l)].blocks; inner.size() == 1 && spins_[inner[0]])
+        blocks.push_back(inner[0]);
+    std::ranges::sort(blocks);
+    std::array<std::vector<uint32_t>, size_t(InstructionKind::count_)> places, cycles;
+    for (uint32_t b : blocks)
+      for (uint32_t k = ptx_.blocks[b].first; k < ptx_.blocks[b].second; ++k)
+        places[size_t(features_[k].kind)].push_back(k);
+    std::array<uint32_t, SassInstruction::kNone> there{};  // by scoreboard: when what it stands for is there
+    uint32_t now = 0, waited = 0, end = 0;
+    for (uint32_t b : sass_blocks) {
+      if (sass_.blocks[b].first != end) there = {};
+      end = sass_.blocks[b].second;
+      for (uint32_t k = sass_.blocks[b].first; k < end; ++k) {
+        const SassInstruction& i = code_[k];
+        const uint32_t before = now;
+        for (size_t s = 0; s < there.size(); ++s)
+          if (i.waits >> s & 1) now = std::max(now, there[s]);
+        waited += now - before;
+        if (i.kind != InstructionKind::other && !places[size_t(i.kind)].empty())
+          cycles[size_t(i.kind)].push_back(std::exchange(waited, 0));
+        if (i.latency && i.sets < there.size()) there[i.sets] = now + i.latency;
+        now += i.stall;
+      }
+    }
+    for (size_t kind = 0; kind < places.size(); ++kind)
+      for (size_t i = 0; i < cycles[kind].size(); ++i)
+        if (cycles[kind][i])
+          out_.waits.push_back({places[kind][i * places[kind].size() / cycles[kind].size()], cycles[kind][i]});
+  }
+
   void note_loop(int32_t p, int32_t c, const std::vector<uint32_t>& blocks, const std::vector<uint32_t>& sass_blocks,
                  const Inventory& mine, const Inventory& theirs, uint32_t turns) {
     SassMatch::LoopShare l;
@@ -326,12 +368,13 @@ class Match {
     uint8_t pending = 0;
     uint32_t before = 0;
     bool waited = false;
-    uint32_t cycles = 0;
+    uint32_t cycles = 0, beside_loads = 0;
     for (uint32_t b : sass_blocks)
       for (uint32_t k = sass_.blocks[b].first; k < sass_.blocks[b].second; ++k) {
         const SassInstruction& i = code_[k];
         cycles += i.stall;
         waited |= (i.waits & pending) != 0;
+        if (pending && !waited) beside_loads += i.stall;
         if (waited) continue;
         if (i.kind != InstructionKind::load && i.kind != InstructionKind::global_load &&
             i.kind != InstructionKind::shared_load)
@@ -346,6 +389,8 @@ class Match {
                        theirs[InstructionKind::shared_atomic] || theirs[InstructionKind::local];
     if (blocks.size() == 1 && sass_blocks.size() == 1 && !waits)
       l.cycles = uint32_t(std::lround(double(cycles) / turns));
+    else if (sass_blocks.size() == 1)
+      l.least = uint32_t(std::lround(double(cycles - beside_loads) / turns));
     out_.loops.push_back(std::move(l));
   }
 
@@ -353,6 +398,7 @@ class Match {
   const std::vector<Touch>& touches_;
   const std::vector<SassInstruction>& code_;
   const Code ptx_, sass_;
+  const std::vector<bool> spins_;  // by block of PTX
   SassMatch out_;
 };
 

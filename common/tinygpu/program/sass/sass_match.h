@@ -29,9 +29,16 @@ struct SassMatch {
     uint32_t turns = 1;         // whose loads go together
     bool no_loads = false;      // they stand before it
     uint32_t cycles = 0;        // of a turn, by the compiler's stalls; 0: not known
+    uint32_t least = 0;         // where it is not, cycles of a turn besides the waits for its loads
     uint32_t instructions = 0;  // of the machine code's loop, with those inside
   };
   std::vector<LoopShare> loops;
+  /// Cycles that a warp waits before an instruction, for special registers and constants.
+  struct Wait {
+    uint32_t place = 0;
+    uint32_t cycles = 0;
+  };
+  std::vector<Wait> waits;
   std::vector<SassBlock> blocks;  // whose every instruction has its place
 };
 

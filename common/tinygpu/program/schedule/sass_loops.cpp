@@ -30,6 +30,12 @@ void SassLoops::apply(const SassMatch::LoopShare& loop) {
   for (uint32_t b : flow_.blocks[loop.header].previous)
     if (outside(b)) entries.push_back(b);
   if (loop.cycles) pace(loop);
+  uint32_t stalls = 0;
+  each_op(loop, [&](const Op& op) { stalls += op.stall; });
+  if (loop.least > stalls) {
+    Op& end = last_of(loop.own.back());
+    end.stall = uint16_t(std::min(65535u, end.stall + loop.least - stalls));
+  }
   // The cost of a taken branch to a warp that is alone: once for all turns of PTX in one turn of the machine code.
   const uint32_t back = branch_ + (loop.instructions > kNear ? kFromAfar : 0);
   for (uint32_t b : flow_.blocks[loop.header].previous)

@@ -150,6 +150,14 @@ void schedule(Function& f, const LoweredFunction& code, const Placement& places,
       times.place(block, std::ranges::count(block.next, code.flow.block_of[block.begin]), waits);
   SassLoops loops(f, code.flow, first_op, branch);
   for (const SassMatch::LoopShare& loop : sass.loops) loops.apply(loop);
+  for (const SassMatch::Wait& wait : sass.waits) {
+    // Behind the instruction before, or, where none leads to it, behind its own.
+    const uint32_t block = code.flow.block_of[wait.place];
+    const bool first = code.flow.blocks[block].begin == wait.place;
+    const bool alone = first && (!block || std::ranges::count(code.flow.blocks[block - 1].next, block) == 0);
+    Op& op = f.ops[first_op[wait.place + alone] - 1];
+    op.stall = uint16_t(std::min<uint32_t>(op.stall + wait.cycles, 65535));
+  }
   for (Op& op : f.ops) op.settle();
 }
 
