@@ -271,6 +271,29 @@ TEST(SassMatching, ATurnThatWaitsHasALeast) {
   ASSERT_EQ(s.loops.size(), 1u);
   EXPECT_EQ(s.loops[0].cycles, 0u) << "what it waits is not known here";
   EXPECT_EQ(s.loops[0].least, 13u + 1 + 4 + 13 + 1) << "with the load's own cycle and the branch";
+  // An instruction that waits for the load right away, as CCTL does behind one that acquires.
+  SassInstruction held = loads(0);
+  held.stall = 4;
+  const SassMatch t =
+      match_sass(ptx.work, ptx.touches, ptx.flow, machine({integer(0, 13), held, adds(1, 4), integer(0, 13)}));
+  ASSERT_EQ(t.loops.size(), 1u);
+  EXPECT_EQ(t.loops[0].least, 13u + 1 + 4 + 13 + 1) << "what holds the warp behind its load passes while it waits";
+}
+
+// What one side of a branch waits for is nothing to the other side, whose code stands behind it.
+TEST(SassMatching, AnotherPathDoesNotWait) {
+  const Ptx ptx({of_kind<PtxFeatures>(kEngine), Ptx::rest(), Ptx::rest(), Ptx::rest(), of_kind<PtxFeatures>(kEngine)});
+  const SassInstruction engine = of_kind<SassInstruction>(kEngine);
+  SassInstruction aside, joins;
+  aside.branches = aside.guarded = joins.branches = true;
+  aside.target = 5;
+  joins.target = 6;
+  const auto places = [&](bool jumps) {
+    joins.guarded = !jumps;
+    return waits_of(ptx, machine({engine, aside, asks(1), joins, integer(1 << 1), engine}));
+  };
+  EXPECT_EQ(places(false).size(), 1u);
+  EXPECT_TRUE(places(true).empty());
 }
 
 TEST(SassMatching, ElsewhereTheyAreTimeOfTheLoop) {

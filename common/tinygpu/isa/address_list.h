@@ -33,7 +33,8 @@ inline uint32_t shared_address_at(Warp& w, const uint32_t* words, int lane, cons
 
 /// Cycles of the issuing warp beyond the op's own stall.
 inline void charge_issue(Warp& w, const Op& op, uint32_t cycles) {
-  if (cycles > op.stall) w.charge(cycles - op.stall);
+  const uint32_t own = op.stall - op.waits;
+  if (cycles > own) w.charge(cycles - own);
 }
 
 }  // namespace tinygpu::isa

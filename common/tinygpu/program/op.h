@@ -77,6 +77,7 @@ struct alignas(64) Op {
   bool plain = false;     // settle() found nothing that the interpreter would have to look at but its units
   uint32_t wait_sb = 0;   // bit i: wait for scoreboard i before issuing
   uint8_t occupies = 0;   // cycles of the pipe
+  uint16_t waits = 0;     // of the stall, what the warp waits for before the next op, whatever this one takes
   // Of loops that ptxas has changed (program/schedule/sass_loops.h).
   uint8_t turns = 1;  // it waits for its operands in every so-many-th turn: loads of as many turns go together
   /// What it means to a loop whose loads ptxas takes out: the chip makes them once, tinygpu in every turn, and only

@@ -334,7 +334,8 @@ class Match {
     std::array<uint32_t, SassInstruction::kNone> there{};  // by scoreboard: when what it stands for is there
     uint32_t now = 0, waited = 0, end = 0;
     for (uint32_t b : sass_blocks) {
-      if (sass_.blocks[b].first != end) there = {};
+      // Behind a jump away stands another path's code.
+      if (!b || sass_.blocks[b].first != end || !std::ranges::count(sass_.next[b - 1], b)) there = {};
       end = sass_.blocks[b].second;
       for (uint32_t k = sass_.blocks[b].first; k < end; ++k) {
         const SassInstruction& i = code_[k];
@@ -381,6 +382,7 @@ class Match {
           continue;
         ++before;
         if (i.sets < 6) pending |= uint8_t(1u << i.sets);
+        beside_loads += pending && i.stall ? i.stall - 1 : 0;
       }
     if (mine.loads()) l.turns = std::clamp(before / mine.loads(), 1u, std::min(turns, 255u));
     // Where a warp waits for results, stalls and waits overlap, so the sum of stalls is not the turn's time.

@@ -156,7 +156,9 @@ void schedule(Function& f, const LoweredFunction& code, const Placement& places,
     const bool first = code.flow.blocks[block].begin == wait.place;
     const bool alone = first && (!block || std::ranges::count(code.flow.blocks[block - 1].next, block) == 0);
     Op& op = f.ops[first_op[wait.place + alone] - 1];
-    op.stall = uint16_t(std::min<uint32_t>(op.stall + wait.cycles, 65535));
+    const uint32_t stall = std::min<uint32_t>(op.stall + wait.cycles, 65535);
+    op.waits = uint16_t(op.waits + stall - op.stall);
+    op.stall = uint16_t(stall);
   }
   for (Op& op : f.ops) op.settle();
 }
