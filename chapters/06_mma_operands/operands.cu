@@ -324,8 +324,7 @@ void part_majors(Report& r) {
   r.check("four ways round, one product", all, "bit for bit");
   r.say(
       "128 bytes hold 64 elements of M, so a tile of 128 is two boxes, and LBO is the distance between them. A in "
-      "Tensor Memory is K-major. tf32 is MN-major only with its own swizzle (chapter 05); 4- and 6-bit operands never "
-      "are.");
+      "Tensor Memory is K-major. tf32 is MN-major only with its own swizzle (chapter 05).");
 }
 
 #include "operands_mistakes.inc"

@@ -55,11 +55,8 @@ GEN5_LAYOUT const char* why_illegal(const Instruction& i) {
   } else {
     return "cta_group is 1 or 2";
   }
-  const auto narrow = [](Element e) { return e == Element::e2m3 || e == Element::e3m2 || e == Element::e2m1; };
-  if ((i.a_major == Major::mn && narrow(i.a)) || (i.b_major == Major::mn && narrow(i.b)))
-    return "4- and 6-bit operands are K-major";
   if (i.b_major == Major::mn && stored_bits(i.b) == 8 && i.n % (i.cta_group == 2 ? 32 : 16))
-    return "an MN-major 8-bit B needs N a multiple of 16 (32 for cta_group::2)";
+    return "an MN-major B of a byte an element needs N a multiple of 16 (32 for cta_group::2)";
   return nullptr;
 }
 

@@ -35,8 +35,6 @@ GEN5_LAYOUT const char* why_illegal(const SmemOperand& o) {
     return "MN-major 32-bit operands need the 128-byte swizzle with 32-byte atoms";
   if (atom32 && !(o.element == Element::tf32 && o.major == Major::mn))
     return "the 128-byte swizzle with 32-byte atoms is for MN-major 32-bit operands";
-  if (o.major == Major::mn && (o.element == Element::e2m1 || o.element == Element::e2m3 || o.element == Element::e3m2))
-    return "4- and 6-bit operands are K-major";
   return nullptr;
 }
 

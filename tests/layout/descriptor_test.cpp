@@ -47,7 +47,7 @@ TEST(SmemDescriptor, ImpossibleOperandsDoNotCompile) {
       (Encodes<SmemOperand{.element = Element::tf32, .major = Major::mn, .swizzle = Swizzle::b128, .stride = 1024}>));
   EXPECT_FALSE((Encodes<SmemOperand{
                     .element = Element::bf16, .major = Major::mn, .swizzle = Swizzle::b128_atom32, .stride = 1024}>));
-  EXPECT_FALSE(
+  EXPECT_TRUE(
       (Encodes<SmemOperand{.element = Element::e2m1, .major = Major::mn, .swizzle = Swizzle::b128, .stride = 1024}>));
 }
 
@@ -71,6 +71,11 @@ static_assert(instruction_descriptor(
               0x08200428);
 static_assert(instruction_descriptor({.kind = Kind::f8f6f4, .a = Element::e2m1, .b = Element::e3m2}) == 0x08201290);
 static_assert(instruction_descriptor({.kind = Kind::f8f6f4, .a = Element::e2m3, .b = Element::e5m2}) == 0x08200590);
+static_assert(instruction_descriptor({.kind = Kind::f8f6f4,
+                                      .a = Element::e2m3,
+                                      .b = Element::e2m1,
+                                      .a_major = Major::mn,
+                                      .b_major = Major::mn}) == 0x08219590);
 
 template <Instruction I>
 concept Exists = requires {
@@ -88,6 +93,8 @@ TEST(InstructionDescriptor, ImpossibleInstructionsDoNotCompile) {
   EXPECT_FALSE((Exists<Instruction{.m = 256}>));
   EXPECT_FALSE((Exists<Instruction{.m = 64, .cta_group = 2}>));
   EXPECT_FALSE((Exists<Instruction{.n = 8, .cta_group = 2}>));
+  EXPECT_FALSE((Exists<Instruction{
+                    .kind = Kind::f8f6f4, .a = Element::e2m3, .b = Element::e2m1, .n = 24, .b_major = Major::mn}>));
 }
 
 // PTX ISA's table of shapes, typed: which N each kind has for each M.
