@@ -23,7 +23,7 @@ for line in means:
     cells = [cell.strip() for cell in line.split("|")]
     at8, tau = float(cells[6].removesuffix(" %")), float(cells[10])
     assert at8 <= 1.0 and tau >= 0.75, line
-for name in ("stream_k", "stream_k_held_out"):
+for name in ("points", "stream_k", "stream_k_held_out"):
     means += judged("--csv", DATA / f"{name}.csv", "--clock", DATA / "tinygpu.csv")[-1:]
 for name in ("stream_k", "stream_k_held_out", "attention", "winners", "beside_cublas"):
     means += judged("--csv", DATA / f"{name}.csv")[-1:]
