@@ -60,7 +60,8 @@ TEST(Sampling, SaysWhereItDoesNotApplyToAttention) {
   EXPECT_THAT(why(attention(1, 65536, 65536, true)), HasSubstr("several heads"));
 }
 
-// A first wave that takes longer, waves behind it, and blocks of K that take longer in the first one.
+// A first wave that takes longer, waves behind it, and blocks of K that take longer in the first one. Behind it the
+// first 16 blocks of a tile take less, beside the stores before it.
 TEST(Sampling, PartsOfAProductAddUp) {
   const MachineSpec spec = load_profile("b200");
   // 16 x 26 tiles for 74 pairs: five waves and 46 tiles; and 32 tiles for 74 pairs.
@@ -73,17 +74,18 @@ TEST(Sampling, PartsOfAProductAddUp) {
     const uint32_t tiles = ((problem.m + 255) / 256) * ((problem.n + p.n - 1) / p.n);
     const auto time = [&](const Problem& of, uint32_t most) {
       const double n = most ? most : tiles, full = std::ceil(n / 74), blocks = of.k / 64.0;
-      return 6000 + 900 + 150 * blocks + (full - 1) * (300 + 130 * blocks) + (n - 74 * (full - 1)) * 2;
+      return 6000 + 900 + 150 * blocks + (full - 1) * (300 + 130 * blocks - 20 * std::min(16.0, blocks)) +
+             (n - 74 * (full - 1)) * 2;
     };
-    double sum = 0, parts = 0;
+    double sum = 0, work = 0;
     for (const Sample& run : s.runs) {
-      EXPECT_LT(run.problem.k, problem.k / 2);
+      EXPECT_LE(run.problem.k, problem.k / 2);
       EXPECT_LE(run.most, tiles);
       sum += run.weight * time(run.problem, run.most);
-      parts += time(run.problem, run.most);
+      work += double(run.most ? run.most : tiles) * run.problem.k;
     }
     EXPECT_NEAR(sum, time(problem, 0), 1e-6 * sum) << waves;
-    EXPECT_LT(parts, 0.8 * sum) << waves;
+    EXPECT_LE(work, 0.35 * tiles * problem.k) << waves;
   }
 }
 
@@ -116,7 +118,7 @@ TEST(Sampling, SaysWhereItDoesNotApplyToProducts) {
   };
   EXPECT_THAT(why({512, 512, 1024}, "tile=128x128"), HasSubstr("little work"));
   EXPECT_THAT(why({8192, 8192, 1024}, "tile=256x256 cta=2 accumulators=1"),
-              HasSubstr("a tile has 16 blocks, and it takes 40"));
+              HasSubstr("a tile has 16 blocks, and it takes 64"));
   EXPECT_THAT(why({4096, 4096, 4096, In::bf16, Out::f32}, "tile=256x256 cta=2 schedule=stream_k"),
               HasSubstr("no waves"));
   EXPECT_THAT(why({4096, 4096, 4096}, "tile=128x64 stages=2 accumulators=1 schedule=serial"), HasSubstr("share an SM"));
@@ -129,7 +131,7 @@ TEST(Sampling, SaysWhereItDoesNotApplyToProducts) {
               HasSubstr("159 MB pass through L2, which has 133"));
   // 8 rows and 9 columns of tiles of 256 by 256, with 4,096 elements a row.
   const auto of_hopper = [](uint32_t k) {
-    return sampling(load_profile("h200"), Template::hopper, {4096, 4096, k},
+    return sampling(load_profile("h200"), Template::hopper, {3072, 4096, k},
                     of_space(Template::hopper, "tile=128x256 cluster=2x1 band=8"));
   };
   EXPECT_THAT(of_hopper(4096).why, HasSubstr("a wave reads 36 MB, and L2 keeps 26 from one to the next"));

@@ -91,8 +91,12 @@ Sampling sample_attention(const MachineSpec& spec, const Problem& problem, const
 
 /// Tiles times blocks of which it is not worth to leave anything out.
 constexpr double kLittleProduct = 6000;
-/// Of a row of A, in the shallower of two products, and so many times as many in the deeper one.
-constexpr uint32_t kShallowBytes = 1024, kDeeper = 3;
+/// Of a row of A, in the shallower of two products, and so many times as many in the deeper one: with few waves, of
+/// which all are run, and with more. Behind the first wave a short tile's loads run ahead beside the stores before it.
+struct Depths {
+  uint32_t bytes, deeper;
+};
+constexpr Depths kOfFew{1024, 3}, kOfMany{2048, 2};
 /// A wave that reads so many times what L2 keeps loses it. What L2 keeps is counted with two copies of each line, and
 /// not every line has two.
 constexpr double kSpills = 1.05;
@@ -102,8 +106,11 @@ constexpr uint32_t kFewWaves = 3;
 Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Point& p) {
   const uint32_t at_once = clusters_at_once(spec, p), all = blocks_of_part(problem, p);
   const uint32_t tiles = tile_rows(problem, p) * tile_columns(problem, p) * p.split, waves = ceil_div(tiles, at_once);
+  const bool few = waves <= kFewWaves;
+  const Depths& depths = few ? kOfFew : kOfMany;
   // The ring is filled more than once.
-  const uint32_t shallow = std::max<uint32_t>(ceil_div(kShallowBytes, p.block), p.stages + 2), deep = kDeeper * shallow;
+  const uint32_t shallow = std::max<uint32_t>(ceil_div(depths.bytes, p.block), p.stages + 2),
+                 deep = depths.deeper * shallow, least = few ? 5 * shallow : 2 * deep;
   const GemmModel model(spec, problem);
   Sampling out;
   if (p.order() == Schedule::stream_k)
@@ -112,8 +119,8 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
     out.why = "parts of K wait for each other";
   else if (double(tiles) * p.ctas() * all < kLittleProduct)
     out.why = "the whole is little work";
-  else if (all < 5 * shallow)
-    out.why = fmt::format("a tile has {} blocks, and it takes {}", all, 5 * shallow);
+  else if (all < least)
+    out.why = fmt::format("a tile has {} blocks, and it takes {}", all, least);
   else if (waves > 1 && model.wave_bytes(p) > kSpills * model.kept_bytes())
     out.why = fmt::format(
         "a wave reads {:.0f} MB, and L2 keeps {:.0f} from one to the next; of a shallow product it keeps all",
@@ -136,7 +143,7 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
       out.other.push_back((is_deep ? other : -other) / (deep - shallow));
     }
   };
-  if (waves <= kFewWaves) {
+  if (few) {
     // All tiles; a block takes what the tensor core takes for it.
     add(0, 1, 1.0 / waves, 0);
     out.pace = model.tensor_time(p);
