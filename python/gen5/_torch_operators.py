@@ -268,6 +268,12 @@ def _allocate_exactly(cuda: typing.Any) -> None:
         setattr(cuda.memory, name, getattr(cuda, name))
 
 
+def _time_nothing_as_nan(event: typing.Any) -> None:
+    """Between two events that had only operators between them, no time passes here. A program that divides by it gets nan, as from do_bench."""
+    elapsed = event.elapsed_time
+    event.elapsed_time = functools.wraps(elapsed)(lambda self, end: elapsed(self, end) or float("nan"))
+
+
 def install(torch: typing.Any) -> None:
     # Of several ways to the same result, those that the CPU has too.
     torch.backends.cudnn.enabled = False
@@ -288,6 +294,7 @@ def install(torch: typing.Any) -> None:
             run.after_launch()
 
     torch.cuda.synchronize = telling
+    _time_nothing_as_nan(torch.cuda.Event)
     library, has = torch.library.Library("aten", "IMPL"), torch._C._dispatch_has_kernel_for_dispatch_key
     _kept.append(library)
     names = {n[6:] for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::") and has(n, "CUDA")}

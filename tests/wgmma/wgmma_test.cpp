@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "tests/conformance/wgmma/cases.h"
 #include "tests/support/run_ptx.h"
 
@@ -74,6 +76,31 @@ TEST(Wgmma, IsCountedOnceForItsWarpgroup) {
   auto stats = r.launch("k", {1}, {128}, r.buffer<float>(128));
   EXPECT_EQ(stats.counters["wgmma.mma_async"], 3u);
   EXPECT_EQ(stats.counters["wgmma.mma_async operations"], 3u * 2 * 64 * 8 * 16);
+}
+
+TEST(Wgmma, CountsBitsThatBothHave) {
+  std::string text =
+      kernel("mov.b32 %r8, 0; mov.b32 %r9, 0; mov.b32 %r10, 0; mov.b32 %r11, 1;\n" + std::string(kFence) +
+             "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {%r8, %r9, %r10, %r11}, %rd1, %rd2, %p2;\n"
+             "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc {%r8, %r9, %r10, %r11}, %rd1, %rd2, %p1;\n" +
+             kCommit + kWait + "mov.b32 %f0, %r11;\n");
+  const std::string store = "st.shared.u32 [%r4], %r2;";
+  text.replace(text.find(store), store.size(), "mul.lo.u32 %r2, %r3, 0x9e3779b1; " + store);
+  RunPtx r(text, hopper_machine());
+  const uint64_t out = r.buffer<uint32_t>(128);
+  auto stats = r.launch("k", {1}, {128}, out);
+  EXPECT_EQ(stats.counters["wgmma.mma_async operations"], 2u * 2 * 64 * 8 * 256);
+  // Eight rows of 16 bytes stand together, and 128 bytes lead to the next eight, along rows as along K.
+  const auto word = [](uint32_t row, uint32_t i) {
+    return (row % 8 * 16 + row / 8 * 128 + i / 4 * 128 + i % 4 * 4) * 0x9e3779b1u;
+  };
+  const auto got = r.download<uint32_t>(out, 128);
+  for (uint32_t t = 0; t < 128; ++t) {
+    uint32_t sum = 0;  // register 3 of a lane: the second column of its pair, eight rows down
+    for (uint32_t i = 0; i < 8; ++i)
+      sum += uint32_t(std::popcount(word(t / 32 * 16 + t % 32 / 4 + 8, i) & word(t % 4 * 2 + 1, i)));
+    EXPECT_EQ(got[t], 2 * sum) << t;
+  }
 }
 
 TEST(Wgmma, ScaleDFalseForgetsTheAccumulator) {

@@ -142,8 +142,9 @@ void decode_mma(Decoder& d, Op& op) {
   f.d = in.type(0) == ptx::Type::f32   ? WgmmaForm::Result::f32
         : in.type(0) == ptx::Type::f16 ? WgmmaForm::Result::f16
                                        : WgmmaForm::Result::s32;
-  f.a = operand_format(d, in.type(1));
-  f.b = operand_format(d, in.type(2));
+  f.binary = in.type(1) == ptx::Type::b1;
+  f.a = f.binary ? Format::u8 : operand_format(d, in.type(1));
+  f.b = f.binary ? Format::u8 : operand_format(d, in.type(2));
   f.n = columns(d);
   std::vector<uint32_t> slots;
   for (const Operand& e : d.operand("d").elems) {

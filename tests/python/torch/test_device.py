@@ -148,6 +148,18 @@ def test_half_products_are_summed_in_f32():
     assert (a @ a.t()).item() == (a.double() @ a.double().t()).half().item()
 
 
+def test_events_around_operators_alone_give_nan():
+    start, middle, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+    x = torch.zeros(4, device="cuda")
+    start.record()
+    x + 1
+    middle.record()
+    add_one[(1,)](x, 4, BLOCK=4)
+    end.record()
+    torch.cuda.synchronize()
+    assert str(1 / start.elapsed_time(middle)) == "nan" and middle.elapsed_time(end) > 0 and start.elapsed_time(end) > 0
+
+
 def test_half_products_with_results_in_f32():
     a, b = (torch.arange(96, device="cuda").reshape(shape).to(torch.bfloat16) for shape in ((3, 32), (32, 3)))
     wanted = a.cpu().double() @ b.cpu().double()

@@ -63,6 +63,23 @@ std::vector<std::pair<uint32_t, uint32_t>> split_elements(const numerics::MmaTil
   return out;
 }
 
+/// Multiplies tiles whose elements are bits: eight products, of one bit of each byte.
+uint64_t multiply_bits(numerics::MmaTile t) {
+  OperandPlanes a, b;
+  const auto *from_a = static_cast<const uint8_t*>(t.a), *from_b = static_cast<const uint8_t*>(t.b);
+  t.a = a.bytes;
+  t.b = b.bytes;
+  uint64_t scalar = 0;
+  for (uint32_t bit = 0; bit < 8; ++bit, t.read_c = true) {
+    for (uint32_t i = 0; i < t.terms * numerics::kPlane; ++i) {
+      a.bytes[i] = from_a[i] >> bit & 1;
+      b.bytes[i] = from_b[i] >> bit & 1;
+    }
+    scalar += numerics::mma(t);
+  }
+  return scalar;
+}
+
 /// A's fragment of one warp (16 rows) into the planes.
 void gather_registers(Warp& w, const std::vector<uint32_t>& slots, uint32_t element_bytes, uint32_t first_row,
                       OperandPlanes& out) {
@@ -261,7 +278,7 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   for (uint32_t warp = 0; warp < 4; ++warp) o->accumulator->taken[warp] |= o->taken[warp];
   o->accumulator->running++;
   o->accumulator->last = queued_;
-  MmaStatistics::count(*cta_, MatrixFamily::wgmma_mma_async, kRows, o->form.n, o->form.k());
+  MmaStatistics::count(*cta_, MatrixFamily::wgmma_mma_async, kRows, o->form.n, o->form.k() * (o->form.binary ? 8 : 1));
   WgmmaServer& server = cta_->sm.extensions.get<WgmmaServer>();
   SmPartition& partition = cta_->cluster.partition;
   const WgmmaTiming& timing = partition.launch.gpu.timing.wgmma.value();
@@ -386,7 +403,7 @@ void Warpgroup::execute(const Operation& o, uint64_t now) {
       sparse_halves(lanes_of(*warps_[warp].warp, o.a[warp].back()), f.selector, f.k(), half + 16 * warp);
     split = split_elements(t, half);
   }
-  MmaStatistics::count_scalar(*cta_, numerics::mma(t));
+  MmaStatistics::count_scalar(*cta_, f.binary ? multiply_bits(t) : numerics::mma(t));
   for (const auto& [at, word] : split) acc.words[at] = word;
   if (!MmaToggle::wants(*cta_)) return;
   MmaToggle::operand(*cta_, a.bytes, f.a, t.terms, kRows);

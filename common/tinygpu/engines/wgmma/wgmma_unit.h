@@ -23,6 +23,7 @@ struct WgmmaForm {
   bool a_in_registers = false;
   bool accumulate = false, negate_a = false, negate_b = false, saturate = false;
   bool a_mn_major = false, b_mn_major = false;
+  bool binary = false;   // elements are bits (a and b: the bytes that hold them), whose products are added
   bool sparse = false;   // A has half of its elements, metadata behind A's registers says which
   uint8_t selector = 0;  // of the threads whose metadata count
   uint64_t a_descriptor = 0, b_descriptor = 0;
