@@ -25,7 +25,7 @@ for line in means:
     assert at8 <= 1.0 and tau >= 0.75, line
 for name in ("points", "stream_k", "stream_k_held_out"):
     means += judged("--csv", DATA / f"{name}.csv", "--clock", DATA / "tinygpu.csv")[-1:]
-for name in ("stream_k", "stream_k_held_out", "attention", "winners", "beside_cublas"):
+for name in ("stream_k", "stream_k_held_out", "attention", "winners", "first8", "beside_cublas"):
     means += judged("--csv", DATA / f"{name}.csv")[-1:]
 triton = judged("--csv", ROOT / "tests/search/triton/h200.csv", "--clock", ROOT / "tests/search/triton/tinygpu.csv")[-1]
 cells = [cell.strip() for cell in triton.split("|")]
