@@ -145,3 +145,23 @@ def scaled_mm_v2(a: typing.Any, b: typing.Any, scale_a: list, recipe_a: list[int
     product = product if bias is None else product + bias.float()
     made = product.to(out_dtype or (a.dtype if out is None else out.dtype))
     return made if out is None else out.copy_(made)
+
+
+def scaled_grouped_mm_v2(a: typing.Any, b: typing.Any, scale_a: list, recipe_a: list[int], swizzle_a: list[int], scale_b: list, recipe_b: list[int],
+                         swizzle_b: list[int], offs: typing.Any = None, bias: typing.Any = None, out_dtype: typing.Any = None,
+                         contraction_dim: typing.Sequence[int] = (), use_fast_accum: bool = False) -> typing.Any:
+    """aten::_scaled_grouped_mm_v2, of rows of A by groups (`offs`: their ends) and one B a group, with a factor a block of 16 or 32. A group's
+    factors are padded to 128 rows of their own."""
+    import torch
+    if a.dim() != 2 or b.dim() != 3 or offs is None or recipe_a[0] not in (_BLOCK_16, _BLOCK_32) or not swizzle_a or swizzle_a[0] != _BLOCKED:
+        raise NotImplementedError
+    out = torch.zeros(len(a), b.shape[2], dtype=out_dtype or torch.bfloat16)
+    begin = row = 0
+    for group, end in enumerate(offs.tolist()):
+        padded = -(-(end - begin) // 128) * 128
+        of_a = [scale_a[0].reshape(-1, scale_a[0].shape[-1])[row:row + padded], *(more[group] if more.numel() > 1 else more for more in scale_a[1:])]
+        of_b = [scale_b[0][group], *(more[group] if more.numel() > 1 else more for more in scale_b[1:])]
+        if end > begin:
+            out[begin:end] = scaled_mm_v2(a[begin:end], b[group], of_a, recipe_a, swizzle_a, of_b, recipe_b, swizzle_b, None, out.dtype)
+        begin, row = end, row + padded
+    return out

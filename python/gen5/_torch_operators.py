@@ -21,6 +21,7 @@ _OF_ALL_DEVICES = ("copy_", "convolution", "convolution_backward", "_local_scala
 # What the CPU has otherwise, or not at all.
 _OTHERWISE: dict[str, typing.Callable] = {
     "_scaled_mm": _scaled.scaled_mm, "_scaled_mm.out": _scaled.scaled_mm, "_scaled_mm_v2": _scaled.scaled_mm_v2, "_scaled_mm_v2.out": _scaled.scaled_mm_v2,
+    "_scaled_grouped_mm_v2": _scaled.scaled_grouped_mm_v2,
 }
 # Products of f16 and bf16 have a tensor core's bits.
 _WIDE = {f"{name}{form}" for name in ("mm", "bmm", "addmm", "baddbmm") for form in ("", ".out", ".dtype", ".dtype_out")}

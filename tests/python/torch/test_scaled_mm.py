@@ -4,7 +4,7 @@ formula for the place of a factor: block (row / 128, column / 4), and in it row 
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import ScalingType, SwizzleType, scaled_mm
+from torch.nn.functional import ScalingType, SwizzleType, scaled_grouped_mm, scaled_mm
 
 M, N, K = 256, 128, 256
 E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6]
@@ -106,6 +106,21 @@ def test_nvfp4_with_a_second_factor():
                     swizzles, swizzles, output_dtype=torch.float32)
     wide_a, wide_b = (of_e2m1(x) * np.repeat(by_place(s.float(), n, K // 16), 16, 1) for x, s, n in ((a, scale_a, M), (b, scale_b, N)))
     close(got, wide_a @ wide_b.T / 16)
+
+
+def test_groups_of_rows():
+    """100 rows, none, and 156: the factors of a group are padded to 128 rows."""
+    a, b, columns = e4m3(M), torch.randn(3, N, K).to(torch.float8_e4m3fn), K // 32
+    scale_a, scale_b = (torch.randint(125, 130, s, dtype=torch.uint8).view(torch.float8_e8m0fnu) for s in ((384, columns), (3, N * columns)))
+    recipe, swizzle = ScalingType.BlockWise1x32, SwizzleType.SWIZZLE_32_4_4
+    got = scaled_grouped_mm(a.cuda(), b.cuda().transpose(1, 2), scale_a.cuda(), recipe, scale_b.cuda(), recipe, swizzle, swizzle,
+                            offs=torch.tensor([100, 100, 256], dtype=torch.int32, device="cuda"), output_dtype=torch.bfloat16)
+    for group, rows, of_a in ((0, slice(0, 100), scale_a[:128]), (2, slice(100, 256), scale_a[128:])):
+        wide_a, wide_b = (x.double().numpy() * np.repeat(by_place(s.float(), len(x), columns), 32, 1) for x, s in ((a[rows], of_a), (b[group], scale_b[group])))
+        close(got[rows], wide_a @ wide_b.T)
+    with pytest.raises(NotImplementedError, match="_scaled_grouped_mm_v2"):
+        scaled_grouped_mm(a.cuda(), b[0].cuda().t(), scale_a.cuda(), recipe, scale_b[0].cuda(), recipe, swizzle, swizzle,
+                          offs=torch.tensor([256], dtype=torch.int32, device="cuda"), output_dtype=torch.bfloat16)
 
 
 def test_blocks_of_128():
