@@ -11,6 +11,7 @@ namespace megakernel {
 /// names; of the cache the newest keys and values, [layers][kv heads][dim].
 struct Marked {
   uint32_t *residual, *q, *keys, *values, *attended, *gated;
+  uint32_t* sums;  // two words for each float of scratch, where an attention's parts hand each other marked words
 };
 
 /// Maps are of stacks of matrices: along K, rows, layer; on Hopper 64 columns, rows, blocks of 64 columns, layer. A box

@@ -18,15 +18,44 @@ __device__ void wait_for_pages(S& shared, Ring<S::kPages> at, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i, at.advance()) wait_for_page(shared, at);
 }
 
-/// A task's softmax without the division, for each head g: the largest score m[g], Σ 2^(s − m), and Σ 2^(s − m) · v.
-struct Chunk {
-  float *m, *sum, *o;
-  __device__ Chunk(const Arguments& args, const Task& task, uint32_t part) {
-    m = args.scratch + task.scratch + size_t(part) * args.group * (args.dim + 2);
-    sum = m + args.group;
-    o = sum + args.group;
+/// What the parts of a tile leave each other: of each a softmax without the division. For each head g the largest score
+/// m and Σ 2^(s − m), then Σ 2^(s − m) · v. Plain floats, which an atomic says to be there; or marked words. Two at a
+/// time.
+template <bool Marked>
+struct PartSums {
+  using Two = std::conditional_t<Marked, uint4, float2>;
+  const Arguments& args;
+  uint32_t first, of_part, mark;
+
+  __device__ PartSums(const Arguments& a, const Task& task)
+      : args(a), first(task.scratch), of_part(a.group * (a.dim + 2)), mark((a.run + 1) & 0xffff) {}
+  __device__ uint32_t at(uint32_t part, uint32_t i) const { return first + part * of_part + i; }
+  __device__ void store(uint32_t part, uint32_t i, float2 two) const {
+    if constexpr (Marked)
+      word_store_x4(args.marked.sums + 2 * at(part, i), marked_halves(two, mark));
+    else
+      *reinterpret_cast<float2*>(args.scratch + at(part, i)) = two;
+  }
+  __device__ Two read(uint32_t part, uint32_t i) const {
+    if constexpr (Marked)
+      return word_read_x4(args.marked.sums + 2 * at(part, i));
+    else
+      return *reinterpret_cast<const float2*>(args.scratch + at(part, i));
+  }
+  __device__ bool there(const Two& two) const {
+    if constexpr (Marked) return are_marked(two, mark);
+    return true;
+  }
+  __device__ float2 value(const Two& two) const {
+    if constexpr (Marked)
+      return wholes_of(two);
+    else
+      return two;
   }
 };
+
+/// The head of number i of what the task's heads make; a head has 64 or 128 numbers.
+__device__ inline uint32_t head_of(const Arguments& args, uint32_t i) { return i >> (5 + args.dim / 64); }
 
 /// Where the newest key is, which a qkv tile has just appended.
 __device__ inline size_t newest_key(const Arguments& args, const Task& task) {
@@ -45,54 +74,61 @@ __device__ inline size_t first_head(const Arguments& args, const Task& task) {
   return (row * args.heads + task.tile % args.kv_heads * args.group) * args.dim;
 }
 
-/// Number i of what the task's heads make.
+/// Numbers i and i + 1 of what the task's heads make.
 template <class S>
-__device__ void store_attended(const Arguments& args, const Task& task, uint32_t i, uint16_t number) {
+__device__ void store_attended(const Arguments& args, const Task& task, uint32_t i, float x, float y) {
   const size_t at = first_head(args, task) + i;
-  args.attended[at] = number;
-  if constexpr (S::kMarked) store_marked(args.marked.attended + at, number, mark_of(args));
+  const uint32_t low = rounded(x), high = rounded(y);
+  *reinterpret_cast<uint32_t*>(args.attended + at) = low | high << 16;
+  if constexpr (S::kMarked) {
+    const uint32_t mark = mark_of(args);
+    word_store_x2(args.marked.attended + at, {low << 16 | mark, high << 16 | mark});
+  }
 }
 
-/// Adds the chunks of all parts up, and the newest key. A lane has a part's largest score and sum; of o, a thread has
-/// up to four numbers. All loads of a kind are on their way together.
+/// Adds the chunks of all parts up, and the newest key. A lane has a part's largest score and sum, a thread two numbers
+/// of o at a time. The loads of several parts are on their way together, until all that they bring is marked. The code
+/// is short: it runs once a layer, and other code has put it out of the instruction cache.
 template <class S>
-__device__ void join_chunks(const Arguments& args, const Task& task, const S& shared, float newest_value) {
-  constexpr uint32_t kAtOnce = 8, kMine = 4;
+__device__ void join_chunks(const Arguments& args, const Task& task, const S& shared, float2 newest_value) {
+  constexpr uint32_t kAtOnce = 4;
   const uint32_t thread = threadIdx.x % kEpilogue, lane = thread % 32, last = task.parts - 1;
-  const uint32_t count = args.group * args.dim, of_part = args.group * (args.dim + 2);
-  const float* const parts = args.scratch + task.scratch;  // as Chunk has them
-  const float* const of_lane = parts + min(lane, last) * of_part;
-  float m[kMine], s[kMine], factor[kMine], o[kMine];
+  const PartSums<S::kMarkedSums> sums(args, task);
+  typename PartSums<S::kMarkedSums>::Two head, got[kAtOnce];
+#pragma unroll 1
+  for (uint32_t i = 2 * thread; i < args.group * args.dim; i += 2 * kEpilogue) {
+    const uint32_t g = head_of(args, i);  // the same of all lanes
+    float2 o = {};
+    float factor = 0, sum = 0;
+#pragma unroll 1
+    for (uint32_t first = 0; first <= last; first += kAtOnce) {
+      bool there;
+      do {
+        head = sums.read(min(lane, last), 2 * g);
 #pragma unroll
-  for (uint32_t k = 0; k < kMine; ++k) {
-    const uint32_t g = min(thread + k * kEpilogue, count - 1) / args.dim;  // the same of all lanes
-    m[k] = of_lane[g];
-    s[k] = of_lane[args.group + g];
-  }
+        for (uint32_t p = 0; p < kAtOnce; ++p) got[p] = sums.read(min(first + p, last), 2 * args.group + i);
+        there = sums.there(head);
 #pragma unroll
-  for (uint32_t k = 0; k < kMine; ++k) {
-    const float newest = shared.newest[min(thread + k * kEpilogue, count - 1) / args.dim];
-    const float largest = fmaxf(warp_max(m[k]), newest), of_newest = exp2_sfu(newest - largest);
-    factor[k] = lane <= last ? exp2_sfu(m[k] - largest) : 0;
-    s[k] = warp_sum(factor[k] * s[k]) + of_newest;
-    o[k] = of_newest * newest_value;
-  }
-  for (uint32_t first = 0; first <= last; first += kAtOnce) {
-    float got[kMine][kAtOnce];
+        for (uint32_t p = 0; p < kAtOnce; ++p) there &= sums.there(got[p]);
+      } while (!there);
+      __syncwarp();
+      if (first == 0) {
+        const float newest = shared.newest[g];
+        const float2 mine = sums.value(head);  // largest score, sum
+        const float largest = fmaxf(warp_max(mine.x), newest), of_newest = exp2_sfu(newest - largest);
+        factor = lane <= last ? exp2_sfu(mine.x - largest) : 0;
+        sum = warp_sum(factor * mine.y) + of_newest;
+        o = {of_newest * newest_value.x, of_newest * newest_value.y};
+      }
 #pragma unroll
-    for (uint32_t p = 0; p < kAtOnce; ++p) {
-      const float* const from = parts + min(first + p, last) * of_part + 2 * args.group;
-#pragma unroll
-      for (uint32_t k = 0; k < kMine; ++k) got[k][p] = from[min(thread + k * kEpilogue, count - 1)];
+      for (uint32_t p = 0; p < kAtOnce; ++p) {
+        const float of_part = __shfl_sync(0xffffffff, factor, first + p);
+        const float2 two = sums.value(got[p]);
+        o = {fmaf(of_part, two.x, o.x), fmaf(of_part, two.y, o.y)};
+      }
     }
-#pragma unroll
-    for (uint32_t p = 0; p < kAtOnce; ++p)
-#pragma unroll
-      for (uint32_t k = 0; k < kMine; ++k) o[k] = fmaf(__shfl_sync(0xffffffff, factor[k], first + p), got[k][p], o[k]);
+    store_attended<S>(args, task, i, o.x / sum, o.y / sum);
   }
-#pragma unroll
-  for (uint32_t k = 0; k < kMine; ++k)
-    if (const uint32_t i = thread + k * kEpilogue; i < count) store_attended<S>(args, task, i, rounded(o[k] / s[k]));
 }
 
 /// 16 bytes of rows of 128 bytes, as TMA leaves them.
@@ -175,38 +211,39 @@ __device__ inline float score_of_newest(const uint4 (&q)[2][2], const uint4 (&ke
   return s + __shfl_xor_sync(0xffffffff, s, 2);
 }
 
-/// The four warps' sums become the task's: its chunk, or a, if no other task has a part.
+/// The four warps' sums become the task's: those of its part, or a, if no other task has a part.
 template <class S>
-__device__ void join_warps(const Arguments& args, const Task& task, const S& shared, float newest_value) {
-  const uint32_t thread = threadIdx.x % kEpilogue, count = args.group * args.dim;
-  const Chunk chunk(args, task, task.part);
-#pragma unroll 1  // an SM's instruction cache has 32 KiB
-  for (uint32_t k = 0; k < 4; ++k) {
-    const uint32_t i = thread + k * kEpilogue, g = i / args.dim, d = i % args.dim;
-    if (i >= count) break;
-    float m = shared.newest[g], sum = 0, o = 0;
+__device__ void join_warps(const Arguments& args, const Task& task, const S& shared, float2 newest_value) {
+  const PartSums<S::kMarkedSums> sums(args, task);
+#pragma unroll 1  // as join_chunks
+  for (uint32_t i = threadIdx.x % kEpilogue * 2; i < args.group * args.dim; i += 2 * kEpilogue) {
+    const uint32_t g = head_of(args, i), d = i % args.dim;
+    float m = shared.newest[g], sum = 0;
+    float2 o = {};
 #pragma unroll
     for (uint32_t w = 0; w < 4; ++w) m = fmaxf(m, shared.of_warp[w][g].x);
 #pragma unroll
     for (uint32_t w = 0; w < 4; ++w) {
       const float factor = exp2_sfu(shared.of_warp[w][g].x - m);
+      const float2 mine = *reinterpret_cast<const float2*>(&shared.o[w][g][d]);
       sum = fmaf(factor, shared.of_warp[w][g].y, sum);
-      o = fmaf(factor, shared.o[w][g][d], o);
+      o = {fmaf(factor, mine.x, o.x), fmaf(factor, mine.y, o.y)};
     }
     if (task.parts == 1) {
       const float of_newest = exp2_sfu(shared.newest[g] - m);
-      store_attended<S>(args, task, i, rounded(fmaf(of_newest, newest_value, o) / (sum + of_newest)));
+      sum += of_newest;
+      store_attended<S>(args, task, i, fmaf(of_newest, newest_value.x, o.x) / sum,
+                        fmaf(of_newest, newest_value.y, o.y) / sum);
     } else {
-      chunk.o[i] = o;
-      if (d == 0) chunk.m[g] = m;
-      if (d == 0) chunk.sum[g] = sum;
+      sums.store(task.part, 2 * args.group + i, o);
+      if (d == 0) sums.store(task.part, 2 * g, {m, sum});
     }
   }
 }
 
-/// q and the newest key, of the lane's head, and a number of the newest value: `boxes` of 64 columns.
+/// q and the newest key, of the lane's head, and two numbers of the newest value: `boxes` of 64 columns.
 __device__ inline void load_heads(const Arguments& args, const Task& task, uint32_t boxes, uint32_t head,
-                                  uint4 (&q)[2][2], uint4 (&key)[2][2], uint16_t& value) {
+                                  uint4 (&q)[2][2], uint4 (&key)[2][2], float2& value) {
 #pragma unroll
   for (uint32_t i = 0; i < 4; ++i) {
     if (i / 2 >= boxes) continue;
@@ -214,18 +251,19 @@ __device__ inline void load_heads(const Arguments& args, const Task& task, uint3
     q[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.q + first_head(args, task) + head * args.dim + column);
     key[i / 2][i % 2] = *reinterpret_cast<const uint4*>(args.key_cache + newest_key(args, task) + column);
   }
-  value = args.value_cache[newest_key(args, task) + threadIdx.x % args.dim];
+  value = numbers(
+      *reinterpret_cast<const uint32_t*>(args.value_cache + newest_key(args, task) + 2 * threadIdx.x % args.dim));
 }
 
 /// The same of marked words. All are asked for before any is looked at.
 __device__ inline void load_marked_heads(const Arguments& args, const Task& task, uint32_t boxes, uint32_t head,
-                                         uint4 (&q)[2][2], uint4 (&key)[2][2], uint16_t& value) {
+                                         uint4 (&q)[2][2], uint4 (&key)[2][2], float2& value) {
   const uint32_t mark = mark_of(args);
   const uint32_t* const queries = args.marked.q + first_head(args, task) + head * args.dim;
   const uint32_t* const keys = args.marked.keys + newest_marked(args, task);
-  const uint32_t* const values = args.marked.values + newest_marked(args, task) + threadIdx.x % args.dim;
+  const uint32_t* const values = args.marked.values + newest_marked(args, task) + 2 * threadIdx.x % args.dim;
   MarkedEight of_q[4], of_key[4];
-  uint32_t word;
+  uint2 words;
   for (bool all = false; !all;) {
 #pragma unroll
     for (uint32_t i = 0; i < 4; ++i) {
@@ -234,8 +272,8 @@ __device__ inline void load_marked_heads(const Arguments& args, const Task& task
       of_q[i].load(queries + column);
       of_key[i].load(keys + column);
     }
-    word = word_read(values);
-    all = (word & 0xffff) == mark;
+    words = word_read_x2(values);
+    all = ((words.x ^ mark | words.y ^ mark) & 0xffff) == 0;
 #pragma unroll
     for (uint32_t i = 0; i < 4; ++i)
       if (i / 2 < boxes) all &= of_q[i].there(mark) && of_key[i].there(mark);
@@ -246,7 +284,7 @@ __device__ inline void load_marked_heads(const Arguments& args, const Task& task
     q[i / 2][i % 2] = of_q[i].numbers();
     key[i / 2][i % 2] = of_key[i].numbers();
   }
-  value = uint16_t(word >> 16);
+  value = numbers(__byte_perm(words.x, words.y, 0x7632));
 }
 
 /// True: no other task has a part of the tile that is missing, and a is there.
@@ -255,12 +293,11 @@ __device__ bool attend(const Arguments& args, const Task& task, S& shared, Ring<
   const uint32_t warp = threadIdx.x % kEpilogue / 32, lane = threadIdx.x % 32, boxes = args.dim / 64;
   const uint32_t row = lane / 4;  // of fragments: the head
   uint4 q[2][2] = {}, key[2][2] = {};
-  uint16_t value;
+  float2 newest_value;
   if constexpr (S::kMarked)
-    load_marked_heads(args, task, row < args.group ? boxes : 0, row, q, key, value);
+    load_marked_heads(args, task, row < args.group ? boxes : 0, row, q, key, newest_value);
   else
-    load_heads(args, task, row < args.group ? boxes : 0, row, q, key, value);
-  const float newest_value = number(value);
+    load_heads(args, task, row < args.group ? boxes : 0, row, q, key, newest_value);
   const float scale = 1.44269504f * rsqrtf(float(args.dim)), newest = score_of_newest(q, key) * scale;
 
   // Chunk by chunk: m is the largest score so far; what was made with a smaller one is multiplied with a factor.
@@ -316,7 +353,16 @@ __device__ bool attend(const Arguments& args, const Task& task, S& shared, Ring<
   meet();
   join_warps(args, task, shared, newest_value);
   if (task.parts == 1) return true;
-  if (!last_part(args, task, shared)) return false;
+  if constexpr (S::kMarkedSums) {
+    // The last one in program order, which stands behind the others in all lists, waits for their words.
+    if (task.part + 1 < task.parts) {
+      if (args.ran && threadIdx.x % kEpilogue == 0)
+        args.ran[task.number].stored = args.ran[task.number].end = nanoseconds();
+      return false;
+    }
+  } else if (!last_part(args, task, shared)) {
+    return false;
+  }
   join_chunks(args, task, shared, newest_value);
   return true;
 }

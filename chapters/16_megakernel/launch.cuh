@@ -15,7 +15,7 @@ namespace megakernel::kernels {
 /// ahead of it has ended.
 template <bool Dependent>
 struct OneTask {
-  static constexpr bool kDependent = Dependent, kCounters = false, kMarked = false;
+  static constexpr bool kDependent = Dependent, kCounters = false, kMarked = false, kListed = false;
   static constexpr uint32_t kSlots = 1, kCtas = 2;
   const Task* task;
   __device__ OneTask(const Arguments& args, uint32_t first) : task(args.tasks + first + blockIdx.x) {}

@@ -2,8 +2,12 @@
 // a projection, its shared memory `S` says:
 //
 //   static constexpr uint32_t kInFlight, kAttendInFlight;  // pages that may be on their way at a time
-//   static __device__ void load_weights(args, task, page, where, bar);   // expects their bytes on `bar`, and loads
-//   them static __device__ void load_inputs(args, task, page, where, bar);
+//   static constexpr uint32_t kAhead, kPace;  // pages that L2 is asked for ahead of the ring's, and cycles between two
+//   static constexpr uint32_t kInputWarps;    // that arrive on a page's `full`
+//   // expects their bytes on `bar`, and loads them:
+//   static __device__ void load_weights(args, task, page, where, bar);
+//   static __device__ void load_inputs(args, task, page, where, bar);
+//   static __device__ void prefetch_weights(args, task, page);  // into L2
 //
 // A step says where a CTA's tasks come from, and how it learns that a task's inputs are there:
 //
@@ -13,6 +17,7 @@
 //     static constexpr bool kMarked;           // or for marked words (Hopper, one sequence)
 //     static constexpr uint32_t kSlots;        // tasks that a CTA fetches ahead
 //     static constexpr uint32_t kCtas;         // for which an SM shall have room
+//     static constexpr bool kListed;           // the CTA's tasks to come are known
 //     __device__ Source(const Arguments&, uint32_t first);
 //     __device__ const Task* next();           // of the controller: the CTA's next task, null behind the last
 //   };
@@ -33,33 +38,106 @@ __device__ void control(const Arguments& args, S& shared, Source source) {
   }
 }
 
+/// The box of the cache that page `page` of an attention holds: of each chunk keys, then values.
+struct CacheBox {
+  const CUtensorMap* map;
+  uint32_t column, key, head;
+
+  __device__ CacheBox(const Arguments& args, const Task& task, uint32_t page) {
+    const uint32_t boxes = args.dim / 64;
+    map = page / boxes % 2 ? &args.values : &args.keys;
+    column = page % boxes * 64;
+    key = (task.first + page / (2 * boxes)) * kTile;
+    head = task.layer * args.batch * args.kv_heads + task.tile;
+  }
+};
+
+/// In place of Ahead, where there is none.
+struct None {
+  template <class... Words>
+  __device__ explicit None(const Words&...) {}
+};
+
+/// Memory would be idle while the ring is full. So the loader brings pages ahead of the ring's into L2 then, one each
+/// S::kPace cycles. Memory needs 920 for a page of each SM: what tasks hand each other does not wait behind these. It
+/// goes on while it is ahead, as what the ring takes comes out of L2 meanwhile.
+template <class S, class Source>
+class Ahead {
+ public:
+  __device__ Ahead(const Arguments& args, const Source& source) : args_(args), source_(source) {
+    task_ = source_.next();
+    last_ = clock();
+  }
+  /// The ring has taken a page.
+  __device__ void taken() { --distance_; }
+  __device__ bool is_ahead() const { return distance_ > 0; }
+  /// Asks for a page where it is time to. False: there was nothing to do.
+  __device__ bool maybe() {
+    if (distance_ >= int32_t(S::kAhead) || uint32_t(clock() - last_) < S::kPace || !task_) return false;
+    for (;;) {  // behind the ring's pages
+      const uint32_t there = task_->pages - page_, step = min(there, uint32_t(max(-distance_, 0)));
+      page_ += step;
+      distance_ += int32_t(step);
+      if (page_ < task_->pages) break;
+      page_ = 0;
+      if (!(task_ = source_.next())) return false;
+    }
+    if (task_->op == Op::attend) {
+      const CacheBox box(args_, *task_, page_);
+      tensor_prefetch_3d(box.map, box.column, box.key, box.head);
+    } else {
+      S::prefetch_weights(args_, *task_, page_);
+    }
+    ++page_;
+    ++distance_;
+    last_ = clock();
+    return true;
+  }
+
+ private:
+  const Arguments& args_;
+  Source source_;
+  const Task* task_;  // and its next page
+  uint32_t page_ = 0;
+  int32_t distance_ = 0;  // from the ring's next page
+  clock_t last_;
+};
+
 /// More loads on their way than memory needs to be busy would not come sooner. Everything else would come later: what
 /// tasks hand each other stands in the same queues.
-template <class S>
-__device__ void load_weights(const Arguments& args, S& shared) {
+template <class S, class Source>
+__device__ void load_weights(const Arguments& args, S& shared, const Source& source) {
+  constexpr bool kAhead = Source::kListed && S::kAhead > 0;
   static_assert(S::kInFlight <= S::kPages &&
                 S::kAttendInFlight <= S::kPages);  // or it would wait for a page's phase before the last
   Ring<S::kPages> to, landing;
   uint32_t in_flight = 0, quiet = 0;
+  std::conditional_t<kAhead, Ahead<S, Source>, None> ahead(args, source);
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
     walk.give();
     if (args.ran) note_begin(args.ran[task.number]);
     for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
       const uint32_t landed = shared_address(&shared.landed[to.stage]);
-      mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
+      const uint32_t empty = shared_address(&shared.empty[to.stage]);
+      if constexpr (kAhead)
+        for (bool full = true; full;) {
+          full = !mbarrier_test_wait_parity(empty, to.parity ^ 1);
+          if ((full || ahead.is_ahead()) && !ahead.maybe() && full) __nanosleep(50);
+        }
+      mbarrier_wait_parity(empty, to.parity ^ 1);
       const uint32_t most = task.op == Op::attend ? S::kAttendInFlight : S::kInFlight;
       for (; in_flight >= most; --in_flight, landing.advance())
         mbarrier_wait_parity(shared_address(&shared.landed[landing.stage]), landing.parity);
       ++in_flight;
-      if (task.op == Op::attend) {  // of each chunk keys, then values
-        const uint32_t boxes = args.dim / 64, head = task.layer * args.batch * args.kv_heads + task.tile;
+      if (task.op == Op::attend) {
+        const CacheBox box(args, task, page);
         mbarrier_arrive_expect_tx(landed, kTile * 2 * kBlock);
-        tensor_load_3d(shared_address(shared.page[to.stage].weights), page / boxes % 2 ? &args.values : &args.keys,
-                       page % boxes * 64, (task.first + page / (2 * boxes)) * kTile, head, landed);
+        tensor_load_3d(shared_address(shared.page[to.stage].weights), box.map, box.column, box.key, box.head, landed);
       } else {
         S::load_weights(args, task, page, shared.page[to.stage], landed);
       }
+      if constexpr (kAhead) ahead.taken();
     }
     if (S::kQuiet && task.quiet) mbarrier_wait_parity(shared_address(&shared.raised), quiet++ % 2);
   }

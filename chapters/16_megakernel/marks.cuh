@@ -1,6 +1,7 @@
-// Numbers that say themselves that they are there (step 7). A word has a bf16 in its upper half and in its lower half
-// the mark of the launch that has written it. A word is written and read as a whole, so whoever sees the mark has the
-// number: no counter, no fence, and no order between one word and another is needed.
+// Numbers that say themselves that they are there (step 7, and what the parts of an attention leave each other). A word
+// has a bf16 in its upper half and in its lower half the mark of the launch that has written it. A word is written and
+// read as a whole, so whoever sees the mark has the number: no counter, no fence, and no order between one word and
+// another is needed.
 #pragma once
 #include "chapters/16_megakernel/pages.cuh"
 
@@ -18,6 +19,19 @@ __device__ inline uint16_t marked_number(const uint32_t* from, uint32_t mark) {
   do word = word_read(from);
   while ((word & 0xffff) != mark);
   return uint16_t(word >> 16);
+}
+
+/// Two floats as four words: their halves, each with a mark.
+__device__ inline uint4 marked_halves(float2 two, uint32_t mark) {
+  const uint32_t x = __float_as_uint(two.x), y = __float_as_uint(two.y);
+  return {(x & 0xffff0000) | mark, x << 16 | mark, (y & 0xffff0000) | mark, y << 16 | mark};
+}
+__device__ inline bool are_marked(const uint4& halves, uint32_t mark) {
+  return (((halves.x ^ mark) | (halves.y ^ mark) | (halves.z ^ mark) | (halves.w ^ mark)) & 0xffff) == 0;
+}
+__device__ inline float2 wholes_of(const uint4& halves) {
+  return {__uint_as_float(__byte_perm(halves.x, halves.y, 0x3276)),
+          __uint_as_float(__byte_perm(halves.z, halves.w, 0x3276))};
 }
 
 /// Eight numbers that follow each other, and whether they are there.

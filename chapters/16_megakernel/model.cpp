@@ -104,7 +104,7 @@ struct DeviceModel::Memory {
   DeviceBuffer<uint16_t> qkv, out, gate_up, down, gains, residual, normed, q, keys, values, attended, gated;
   DeviceBuffer<float2> rotation;
   DeviceBuffer<float> scratch;
-  DeviceBuffer<uint32_t> meets, counters, claimed, marked;
+  DeviceBuffer<uint32_t> meets, counters, claimed, marked, sums;
   DeviceBuffer<Task> tasks;
   struct Lists {
     DeviceBuffer<Task> tasks;
@@ -137,6 +137,7 @@ struct DeviceModel::Memory {
         counters(p.counters),
         claimed(1),
         marked(kTarget.marked && s.batch == 1 ? n.residual + 2 * n.heads + n.gated + 2 * n.newest : 1),
+        sums(kTarget.marked ? std::max<size_t>(2 * p.scratch, 1) : 1),
         tasks(p.tasks),
         dealt(d),
         pairs(in_pairs),
@@ -145,6 +146,7 @@ struct DeviceModel::Memory {
     counters.fill(0);
     claimed.fill(0);
     marked.fill(0);
+    sums.fill(0);
     if (!w) return;
     qkv.upload(w->qkv);
     out.upload(w->out);
@@ -197,6 +199,7 @@ DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt
     *of = words;
     words += count;
   }
+  a.marked.sums = m.sums.get();
   a.marks = 0;
   a.tasks = m.tasks.get();
   a.first_of_cta = m.dealt.first_of_cta.get();

@@ -64,7 +64,7 @@ template <class S>
 __device__ void make_barriers(S& shared, uint32_t readers, uint32_t takers) {
   for (uint32_t i = 0; i < S::kPages; ++i) {
     mbarrier_init(shared_address(&shared.landed[i]), 1);
-    mbarrier_init(shared_address(&shared.full[i]), 1);
+    mbarrier_init(shared_address(&shared.full[i]), S::kInputWarps);
     mbarrier_init(shared_address(&shared.empty[i]), readers);
   }
   mbarrier_init(shared_address(&shared.raised), 1);
@@ -81,6 +81,19 @@ template <class S>
 __device__ void wait_for_page(S& shared, const Ring<S::kPages>& at) {
   mbarrier_wait_parity(shared_address(&shared.landed[at.stage]), at.parity);
   mbarrier_wait_parity(shared_address(&shared.full[at.stage]), at.parity);
+}
+
+/// Two pages. Where they are there, which is what the four looks at once are for, that takes a warp no longer than one
+/// look.
+template <class S>
+__device__ void wait_for_two_pages(S& shared, const Ring<S::kPages>& at, const Ring<S::kPages>& next) {
+  const bool landed = mbarrier_test_wait_parity(shared_address(&shared.landed[at.stage]), at.parity),
+             full = mbarrier_test_wait_parity(shared_address(&shared.full[at.stage]), at.parity),
+             next_landed = mbarrier_test_wait_parity(shared_address(&shared.landed[next.stage]), next.parity),
+             next_full = mbarrier_test_wait_parity(shared_address(&shared.full[next.stage]), next.parity);
+  if (landed & full & next_landed & next_full) return;
+  wait_for_page(shared, at);
+  wait_for_page(shared, next);
 }
 
 /// This warp of the epilogue has read the next `count` pages.

@@ -17,8 +17,6 @@ namespace {
 
 using gen5::layout::ceil_div;
 
-constexpr uint32_t kFewestPages = 2;  // of a part of attention
-
 /// Counters of a tensor: one for each `part` columns, raised to `full` by the tasks that make them.
 struct Counters {
   uint32_t first = 0, count = 1, full = 1;
@@ -131,21 +129,22 @@ class Compiler {
     for (t.tile = 0; t.tile < s_.batch; ++t.tile) add(o, t, 0, 0, s_.hidden, 0, 0);
   }
 
-  /// A task has so many chunks of keys that all SMs have one; but no fewer than kFewestPages of keys and values, where
-  /// there are as many. A part more costs a meeting, and a lane joins a part.
+  /// A task has so few chunks of keys that all SMs have one, where there are as many; a lane joins a part. The last
+  /// part may wait for the others (attention.cuh), so no schedule may put it before one of them: none has more chunks
+  /// than those before it.
   void add_chunks(const Operation& o) {
     const uint32_t chunks = ceil_div(s_.cache, kTile), tiles = s_.batch * s_.kv_heads;
     Task t;
-    const uint32_t worth = std::min(32u, ceil_div(chunks * 2 * s_.dim / 64, kFewestPages));
-    t.parts = std::clamp(m_.sms / tiles, 1u, worth);
+    t.parts = std::clamp(m_.sms / tiles, 1u, std::min(32u, chunks));
+    const auto first_of = [&](uint32_t part) { return chunks / t.parts * part + std::min(part, chunks % t.parts); };
     for (t.tile = 0; t.tile < tiles; ++t.tile) {
       const uint32_t head = t.tile % s_.kv_heads;
       t.meet = plan_.meets++;
       t.scratch = uint32_t(plan_.scratch);
       plan_.scratch += uint64_t(t.parts) * s_.group() * (s_.dim + 2);
       for (t.part = 0; t.part < t.parts; ++t.part) {
-        t.first = uint32_t(uint64_t(chunks) * t.part / t.parts);
-        const uint32_t end = uint32_t(uint64_t(chunks) * (t.part + 1) / t.parts);
+        t.first = first_of(t.part);
+        const uint32_t end = first_of(t.part + 1);
         const uint32_t keys = std::min(end * kTile, s_.cache) - t.first * kTile;
         t.pages = (end - t.first) * 2 * s_.dim / 64;
         add(o, t, head * o.part, head * s_.kv_rows(), (head + 1) * s_.kv_rows(), 4ull * keys * s_.dim,
@@ -184,8 +183,14 @@ class Compiler {
 };
 
 /// Between qkv and out there is more time than memory needs for the pages that a CTA has room for. So a CTA's last task
-/// of qkv raises its counter while nothing is on its way: a release waits for loads.
-bool is_quiet(Op op) { return op == Op::qkv; }
+/// of qkv raises its counter while nothing is on its way: a release waits for loads. So does attention's, where few of
+/// the CTAs have one: the others keep memory busy.
+bool is_quiet(const Plan& plan, const Task& task, size_t ctas) {
+  if (task.op != Op::attend) return task.op == Op::qkv;
+  for (const Grid& g : plan.grids)
+    if (task.number - g.first < g.count) return 2 * g.count <= ctas;
+  return false;
+}
 
 Schedule schedule_of(const Plan& plan, const std::vector<std::vector<uint32_t>>& lists, double cycles) {
   Schedule s;
@@ -196,7 +201,7 @@ Schedule schedule_of(const Plan& plan, const std::vector<std::vector<uint32_t>>&
       s.tasks.push_back(plan.tasks[list[i]]);
       Task& t = s.tasks.back();
       const bool last = i + 1 == list.size() || plan.tasks[list[i + 1]].op != t.op;
-      t.quiet = last && is_quiet(t.op);
+      t.quiet = last && is_quiet(plan, t, lists.size());
     }
     s.first.push_back(uint32_t(s.tasks.size()));
   }
@@ -253,15 +258,15 @@ Schedule critical_path_first(const Plan& plan, uint32_t ctas, uint32_t beside) {
     }
   }
   // Events in order of time: a task ends, or becomes ready. A CTA that is free takes of the ready ones the one with the
-  // longest way behind it.
+  // longest way behind it, of equal ones the first in program order.
   using At = std::pair<double, uint32_t>;
   using First = std::priority_queue<At, std::vector<At>, std::greater<>>;
-  std::priority_queue<At> open[2];  // by way; of each kind of tasks
+  First open[2];  // by way, negative; of each kind of tasks
   First running, idle[2];
   const auto kind = [&](uint32_t t) { return size_t(beside && !is_projection(plan.tasks[t].op)); };
   for (uint32_t c = 0; c < ctas + beside; ++c) idle[c >= ctas].push({0, c});
   for (uint32_t t = 0; t < count; ++t)
-    if (missing[t] == 0) open[kind(t)].push({behind[t], t});
+    if (missing[t] == 0) open[kind(t)].push({-behind[t], t});
   std::vector<std::vector<uint32_t>> lists(ctas + beside);
   std::vector<uint32_t> cta_of(count);
   double now = 0;
@@ -280,7 +285,7 @@ Schedule critical_path_first(const Plan& plan, uint32_t ctas, uint32_t beside) {
     running.pop();
     idle[cta_of[t] >= ctas].push({now, cta_of[t]});
     for (const uint32_t next : after[t])
-      if (--missing[next] == 0) open[kind(next)].push({behind[next], next});
+      if (--missing[next] == 0) open[kind(next)].push({-behind[next], next});
   }
   return schedule_of(plan, lists, now);
 }

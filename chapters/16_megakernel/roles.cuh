@@ -31,13 +31,15 @@ struct PageRing {
 
 template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots> {
-  static constexpr bool kMarked = false;
+  static constexpr bool kMarked = false, kMarkedSums = false;
   static constexpr uint32_t kN = N;
   static constexpr uint32_t kAttendInFlight = Pages;
   // A release waits for all that its SM loads (an H200's does; that a B200's does is inferred), and next tasks' pages
   // are on their way then: with three of them a 1B layer takes 0.90 of the cycles that it takes with all, in tinygpu.
   static constexpr uint32_t kInFlight = Pages < 3 ? Pages : 3;
+  static constexpr uint32_t kInputWarps = 1;
   static constexpr bool kQuiet = false;
+  static constexpr uint32_t kAhead = 0;
   uint64_t accumulated[kAccumulators], drained[kAccumulators];
   uint32_t columns;
 
@@ -186,7 +188,7 @@ __global__ void __launch_bounds__(kThreads, Source::kCtas)
   if (warp == 0) {
     if (elect_sync()) control(args, shared, Source(args, first));
   } else if (warp == 1) {
-    if (elect_sync()) load_weights(args, shared);
+    if (elect_sync()) load_weights(args, shared, Source(args, first));
   } else if (warp == 2) {
     load_inputs<S, Source>(args, shared);
   } else if (warp == 3) {

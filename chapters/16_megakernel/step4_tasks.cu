@@ -8,7 +8,7 @@ namespace {
 
 /// The list that the host has dealt out to this CTA.
 struct Dealt {
-  static constexpr bool kDependent = false, kCounters = true, kMarked = false;
+  static constexpr bool kDependent = false, kCounters = true, kMarked = false, kListed = true;
   static constexpr uint32_t kSlots = 4, kCtas = 1;
   const Task *task, *end;
   __device__ Dealt(const Arguments& args, uint32_t)

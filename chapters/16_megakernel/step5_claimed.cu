@@ -9,7 +9,7 @@ namespace {
 
 /// The next task of the list that no CTA has claimed. Every CTA ends by claiming one that there is not.
 struct Claimed {
-  static constexpr bool kDependent = false, kCounters = true, kMarked = false;
+  static constexpr bool kDependent = false, kCounters = true, kMarked = false, kListed = false;
   static constexpr uint32_t kSlots = 1, kCtas = 1;
   const Task* tasks;
   uint32_t *claimed, count, before;

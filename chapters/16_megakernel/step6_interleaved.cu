@@ -9,7 +9,7 @@ namespace {
 
 /// A list for each CTA, as in step 4; an SM has two.
 struct Interleaved {
-  static constexpr bool kDependent = false, kCounters = true, kMarked = false;
+  static constexpr bool kDependent = false, kCounters = true, kMarked = false, kListed = true;
   static constexpr uint32_t kSlots = 4, kCtas = 2;
   const Task *task, *end;
   __device__ Interleaved(const Arguments& args, uint32_t)

@@ -20,6 +20,8 @@ struct Target {
   Tiling (*tiling)(uint32_t batch);
   uint32_t (*input_rows)(uint32_t batch);  // of a box of inputs
   const Step* marked = nullptr;            // a step for one sequence, behind those that both have
+  bool in_turns = false;                   // tasks are dealt out in turns; or those of the critical path first
+  bool quiet = false;                      // the kernel knows quiet tasks (Task::quiet)
 };
 /// Of this program: blackwell.cpp, or hopper/target.cpp.
 extern const Target kTarget;

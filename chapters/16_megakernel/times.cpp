@@ -190,4 +190,14 @@ Picture picture_of(const std::string& title, const Plan& plan, const std::vector
   return p;
 }
 
+uint32_t loaded_early(const Schedule& dealt, const std::vector<Ran>& ran) {
+  uint32_t early = 0;
+  for (size_t c = 0; c + 1 < dealt.first.size(); ++c)
+    for (uint32_t i = dealt.first[c]; i + 1 < dealt.first[c + 1]; ++i) {
+      const Task &task = dealt.tasks[i], &next = dealt.tasks[i + 1];
+      early += task.quiet && ran[next.number].loads < ran[task.number].end;
+    }
+  return early;
+}
+
 }  // namespace megakernel

@@ -40,4 +40,7 @@ inline constexpr const char* kLegend =
     "on their way, and its inputs are not there yet. The tasks write down their times themselves (%globaltimer), in a "
     "run of its own.";
 
+/// How many tasks had something loaded before the quiet task ahead of them had raised its counter.
+uint32_t loaded_early(const Schedule& dealt, const std::vector<Ran>& ran);
+
 }  // namespace megakernel

@@ -41,11 +41,30 @@ GEN5_PTX void word_store(uint32_t* to, uint32_t word) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
 }
 
+/// Two of them. Each is written as a whole.
+GEN5_PTX void word_store_x2(uint32_t* to, uint2 words) {
+  asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(words.x), "r"(words.y) : "memory");
+}
+
+/// Four of them.
+GEN5_PTX void word_store_x4(uint32_t* to, uint4 words) {
+  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x), "r"(words.y),
+               "r"(words.z), "r"(words.w)
+               : "memory");
+}
+
 /// A word that another CTA's thread writes.
 GEN5_PTX uint32_t word_read(const uint32_t* from) {
   uint32_t word;
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
   return word;
+}
+
+/// Two of them. Each is read as a whole; the two may be of different moments.
+GEN5_PTX uint2 word_read_x2(const uint32_t* from) {
+  uint2 words;
+  asm volatile("ld.relaxed.gpu.global.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "l"(from) : "memory");
+  return words;
 }
 
 /// Four of them. Each is read as a whole; the four may be of different moments.

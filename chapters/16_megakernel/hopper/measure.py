@@ -123,7 +123,7 @@ def summary(times, digits=1):
 
 
 class Model:
-    def __init__(self, name, batch, cache, layers=None, in_turns=False):
+    def __init__(self, name, batch, cache, layers=None, in_turns=True):
         hidden, heads, kv_heads, dim, intermediate, all_layers = MODELS[name]
         self.sizes = (hidden, heads, kv_heads, dim, intermediate, batch, cache, layers or all_layers)
         self.handle = ctypes.c_void_p()
@@ -314,13 +314,13 @@ def point(name, batch, cache, rate):
         row["us"][title]["of_memory"] = round(row["bytes"] / statistics.median(times) / rate, 3)
         if step < 13:
             row["path"][title] = model.path(step)
-        if step in (4, 7):
+        if step in (1, 3, 4, 7):
             row["phases"][title] = model.phases(step)
         print("   ", title, row["us"][title], flush=True)
         part.write_text(json.dumps(row))
     model.close()
-    model = Model(name, batch, cache, in_turns=True)
-    for step, title in ((4, "tasks, in turns"), (7, "marked, in turns")):
+    model = Model(name, batch, cache, in_turns=False)
+    for step, title in ((4, "tasks, critical path first"), (7, "marked, critical path first")):
         if step in steps(batch):
             row["us"][title] = summary(model.time(step, 8, 7))
     model.close()

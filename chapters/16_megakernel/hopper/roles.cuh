@@ -4,7 +4,8 @@
 //   raiser
 //
 // The raiser raises counters. A red.release waits until all stores of the task are where the chip sees them, a
-// microsecond and more while weights stream. The epilogue multiplies meanwhile.
+// microsecond and more while weights stream. The epilogue multiplies meanwhile. In step 7 nothing is left for a raiser:
+// warps 6 and 7 both load inputs.
 //
 // Up to 8 sequences, a task has 16 rows of weights and all of K. So no two tasks share a tile, and a projection is one
 // hand-over: no sums in scratch memory, nobody who waits for other parts. wgmma would want 64 rows: 32 tiles of Wout
@@ -66,14 +67,18 @@ struct Signal {
 };
 constexpr uint32_t kSignals = 4;
 
-template <uint32_t N, uint32_t Pages, uint32_t Slots = 4, bool Marked = false>
+template <uint32_t N, uint32_t Pages, uint32_t Slots = 4, bool Marked = false, bool MarkedSums = Marked>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is_wide(N), NoSums, NarrowSums> {
   static constexpr uint32_t kN = N;
-  static constexpr bool kMarked = Marked;                       // tasks hand each other marked words
+  static constexpr bool kMarked = Marked;  // tasks hand each other marked words
+  static constexpr uint32_t kInputWarps = Marked ? 2 : 1;
+  static constexpr bool kMarkedSums = MarkedSums;               // and the parts of an attention do
   static constexpr uint32_t kInFlight = Pages < 3 ? Pages : 3;  // 48 KiB an SM: what memory brings in 1.4 microseconds
   // Attention hands nothing over before its last page.
   static constexpr uint32_t kAttendInFlight = is_wide(N) ? Pages : kInFlight;
-  static constexpr bool kQuiet = !Marked;  // a marked word waits for no load
+  static constexpr uint32_t kAhead = is_wide(N) ? 0 : 8, kPace = 1400;
+  static constexpr bool kPairs = Pages >= 8;  // two pages are multiplied at a time; a small ring would wait
+  static constexpr bool kQuiet = !Marked;     // a marked word waits for no load
   Signal signal[kSignals];
   using P = Page<N>;
 
@@ -81,16 +86,24 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
   static __device__ uint32_t block_of(const Task& task, uint32_t page) {
     return (task.first + (task.op == Op::gate_up ? page / 2 : page)) * P::kBlocks;
   }
+  /// Is it multiplied with the inputs of the page before it? Up's are gate's.
+  static __device__ bool has_those_before(const Task& task, uint32_t page) {
+    return !P::kWide && kPairs && task.op == Op::gate_up && page % 2;
+  }
   static __device__ void load_weights(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
     const uint32_t row = task.tile * P::kRows + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
-    const bool gains = !P::kWide && (task.op == Op::qkv || (task.op == Op::gate_up && page % 2 == 0));
+    const bool gains = !P::kWide && is_normed(task.op) && !has_those_before(task, page);
     mbarrier_arrive_expect_tx(full, sizeof(to.weights) + (gains ? P::kGainBytes : 0));
     tensor_load_4d(shared_address(to.weights), &args.weights[weights_of(task.op)], 0, row, block_of(task, page),
                    task.layer, full);
     if (gains) tensor_load_4d(shared_address(to.gains()), &args.gain_map, 0, task.half, block_of(task, page), 0, full);
   }
+  static __device__ void prefetch_weights(const Arguments& args, const Task& task, uint32_t page) {
+    const uint32_t row = task.tile * P::kRows + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
+    tensor_prefetch_4d(&args.weights[weights_of(task.op)], 0, row, block_of(task, page), task.layer);
+  }
   static __device__ void load_inputs(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
-    if (!P::kWide && task.op == Op::gate_up && page % 2) {  // up's are gate's
+    if (has_those_before(task, page)) {
       mbarrier_arrive(full);
       return;
     }
@@ -140,6 +153,15 @@ __device__ inline uint32_t times_gain(uint32_t x, uint32_t gain) {
 /// Sums of a warp, in four places so that few mma wait for the one before.
 using Places = float[4][4];
 
+/// One sequence has no use for B's other columns, so they have other parts of K: even columns words x and z of a lane's
+/// 16 bytes of inputs, odd ones y and w. Then 16 bytes of a row of weights are an A as they are loaded, where ptxas
+/// would have to move eight registers for two of them. Of A, row r is words x and z of the row of weights and row r + 8
+/// is y and w; the row's sum is D[r][even] + D[r + 8][odd], which a lane has both.
+__device__ inline uint2 columns_of_one(const uint4& x) {
+  const bool odd = threadIdx.x % 8 / 4;
+  return {odd ? x.y : x.x, odd ? x.w : x.z};
+}
+
 /// The warp's part of a page. `inputs`: the page whose inputs and gains it is multiplied with. kNormed: x · gain is
 /// what it multiplies with. kSquares: adds x · x up, too. As A has the same rows as B has columns, row and column b
 /// give the squares of sequence b (N == 1: all of them do).
@@ -155,7 +177,10 @@ __device__ void multiply_page(const Page<N>& page, const Page<N>& inputs, const 
       const uint4 top = vector_at(rows), bottom = vector_at(rows + 8 * 128);
       uint4 x = vector_at(inputs.inputs + of.inputs[i][half]);
       float(&first)[4] = d[i % 2 * 2], (&second)[4] = d[i % 2 * 2 + 1];
-      if constexpr (kSquares) {
+      if constexpr (N == 1 && kSquares) {
+        const uint2 b = columns_of_one(x);
+        mma_m16n8k16_bf16(squares[i % 2 * 2 + half], x.x, x.y, x.z, x.w, b.x, b.y);
+      } else if constexpr (kSquares) {
         mma_m16n8k16_bf16(squares[i % 2 * 2], x.x, 0, x.y, 0, x.x, x.y);
         mma_m16n8k16_bf16(squares[i % 2 * 2 + 1], x.z, 0, x.w, 0, x.z, x.w);
       }
@@ -163,9 +188,36 @@ __device__ void multiply_page(const Page<N>& page, const Page<N>& inputs, const 
         const uint4 gain = vector_at(inputs.gains() + of.gains[i][half]);
         x = {times_gain(x.x, gain.x), times_gain(x.y, gain.y), times_gain(x.z, gain.z), times_gain(x.w, gain.w)};
       }
-      mma_m16n8k16_bf16(first, top.x, bottom.x, top.y, bottom.y, x.x, x.y);
-      mma_m16n8k16_bf16(second, top.z, bottom.z, top.w, bottom.w, x.z, x.w);
+      if constexpr (N == 1) {
+        const uint2 b = columns_of_one(x);
+        mma_m16n8k16_bf16(first, top.x, top.y, top.z, top.w, b.x, b.y);
+        mma_m16n8k16_bf16(second, bottom.x, bottom.y, bottom.z, bottom.w, b.x, b.y);
+      } else {
+        mma_m16n8k16_bf16(first, top.x, bottom.x, top.y, bottom.y, x.x, x.y);
+        mma_m16n8k16_bf16(second, top.z, bottom.z, top.w, bottom.w, x.z, x.w);
+      }
     }
+}
+
+/// Their sum: number i of a lane's four of D.
+template <uint32_t N>
+__device__ float whole_sum(const Places& d, uint32_t i) {
+  if constexpr (N == 1) {
+    const uint32_t bottom = i / 2;
+    return d[bottom][0] + d[bottom][3] + (d[2 + bottom][0] + d[2 + bottom][3]);
+  } else {
+    return d[0][i] + d[1][i] + (d[2][i] + d[3][i]);
+  }
+}
+
+/// The same of x · x. Of one sequence, all four places have a part of it.
+template <uint32_t N>
+__device__ float whole_square(const Places& d, uint32_t i) {
+  if constexpr (N == 1) {
+    return whole_sum<N>(d, 0) + whole_sum<N>(d, 2);
+  } else {
+    return whole_sum<N>(d, i);
+  }
 }
 
 /// A pair of pages, or the last one alone. Loads of both are on their way together.
@@ -180,11 +232,29 @@ __device__ void multiply_pair(bool two, const Page<N>& even, const Page<N>& odd,
   }
 }
 
-/// The same of any operation. gate_up's have the same inputs: the first one's.
+/// A page alone, whose number is even or odd.
 template <uint32_t N>
-__device__ void multiply_pages(Op op, bool two, const Page<N>& even, const Page<N>& odd, const OfWarp<N>& of,
-                               Places (&d)[2], Places& squares) {
-  if (op == Op::gate_up) {
+__device__ void multiply_alone(Op op, bool odd, const Page<N>& page, const OfWarp<N>& of, Places (&d)[2],
+                               Places& squares) {
+  if (op == Op::gate_up && odd)
+    multiply_page<N, true, false>(page, page, of, d[1], squares);
+  else if (is_normed(op) && odd)
+    multiply_page<N, true, true>(page, page, of, d[1], squares);
+  else if (is_normed(op))
+    multiply_page<N, true, true>(page, page, of, d[0], squares);
+  else if (odd)
+    multiply_page<N, false, false>(page, page, of, d[1], squares);
+  else
+    multiply_page<N, false, false>(page, page, of, d[0], squares);
+}
+
+/// The same of any operation, from page `page` on. gate_up's pairs have the same inputs: the first one's.
+template <uint32_t N, bool kPairs>
+__device__ void multiply_pages(Op op, uint32_t page, bool two, const Page<N>& even, const Page<N>& odd,
+                               const OfWarp<N>& of, Places (&d)[2], Places& squares) {
+  if constexpr (!kPairs) {
+    multiply_alone(op, page % 2, even, of, d, squares);
+  } else if (op == Op::gate_up) {
     multiply_page<N, true, true>(even, even, of, d[0], squares);
     multiply_page<N, true, false>(odd, even, of, d[1], squares);
   } else if (op == Op::qkv) {
@@ -261,26 +331,26 @@ __device__ void project_narrow(const Arguments& args, const Task& task, S& share
   const Aside beside(args, task, task.tile * 16 + threadIdx.x % 16, threadIdx.x / 16, 0);
   const OfWarp<kN> of;
   Places d[2] = {}, squares = {};
-  for (uint32_t page = 0; page < task.pages; page += 2) {
-    const bool two = page + 1 < task.pages;
+  for (uint32_t page = 0; page < task.pages; page += S::kPairs ? 2 : 1) {
+    const bool two = S::kPairs && page + 1 < task.pages;
     Ring<S::kPages> next = at;
     next.advance();
-    wait_for_page(shared, at);
-    if (two) wait_for_page(shared, next);
+    if (two)
+      wait_for_two_pages(shared, at, next);
+    else
+      wait_for_page(shared, at);
     if (page == 0) note_first(args, task);
-    multiply_pages<kN>(task.op, two, shared.page[at.stage], shared.page[next.stage], of, d, squares);
+    multiply_pages<kN, S::kPairs>(task.op, page, two, shared.page[at.stage], shared.page[next.stage], of, d, squares);
     give_pages(shared, at, two ? 2 : 1);
   }
 
-  const float two[2] = {squares[0][0] + squares[1][0] + (squares[2][0] + squares[3][0]),
-                        squares[0][1] + squares[1][1] + (squares[2][1] + squares[3][1])};
+  const float two[2] = {whole_square<kN>(squares, 0), whole_square<kN>(squares, 1)};
   if (c == r / 2) shared.squares[turn][warp][r] = two[r % 2];
 #pragma unroll
   for (uint32_t half = 0; half < 2; ++half)
 #pragma unroll
     for (uint32_t i = 0; i < 4; ++i)
-      shared.sums[turn][warp][half][c * 2 + i % 2][r + i / 2 * 8] =
-          d[half][0][i] + d[half][1][i] + (d[half][2][i] + d[half][3][i]);
+      shared.sums[turn][warp][half][c * 2 + i % 2][r + i / 2 * 8] = whole_sum<kN>(d[half], i);
   meet();
   note_sum(args, task);
   store_tile(args, task, shared, turn, beside);
@@ -441,11 +511,12 @@ __device__ void finish(const Arguments& args, S& shared) {
         counter_count(&args.counters[task.raises]);
         if (args.ran) args.ran[task.number].end = nanoseconds();
       }
-      done = false;  // there is nothing left for the raiser
+      to.advance();  // there is no raiser
+    } else {
+      tell(shared, to, done ? task.raises : Signal::kNothing, task);
     }
-    tell(shared, to, done ? task.raises : Signal::kNothing, task);
   }
-  tell(shared, to, Signal::kEnd, Task{});
+  if constexpr (!S::kMarked) tell(shared, to, Signal::kEnd, Task{});
 }
 
 /// A page's inputs as marked words: a lane has eight numbers of each 256, and zeros behind the last column.
@@ -477,11 +548,22 @@ struct MarkedInputs {
   }
 };
 
-/// Loads the marked words that a task's pages are multiplied with. Those of several blocks are on their way at a time.
+/// The next `count` pages have nothing that this warp loads. Both warps wait for each page and arrive on it, so that
+/// neither falls two phases behind.
 template <class S>
-__device__ void load_marked_pages(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& to) {
+__device__ void pass_pages(S& shared, Ring<S::kPages>& to, uint32_t count) {
+  for (; count; --count, to.advance()) {
+    mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.full[to.stage]));
+  }
+}
+
+/// Loads the marked words that a task's pages are multiplied with: of even blocks of them, or of odd ones. Those of two
+/// blocks are on their way at a time.
+template <class S>
+__device__ void load_marked_pages(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& to, bool odd) {
   using P = typename S::P;
-  constexpr uint32_t kAtOnce = 4;
+  constexpr uint32_t kAtOnce = 2;
   const uint32_t mark = mark_of(args), pages = task.op == Op::gate_up ? 2 : 1, count = task.pages / pages;
   const uint32_t columns = task.op == Op::out    ? args.heads * args.dim
                            : task.op == Op::down ? args.intermediate
@@ -493,54 +575,59 @@ __device__ void load_marked_pages(const Arguments& args, const Task& task, S& sh
   MarkedInputs<P> inputs[kAtOnce];
 #pragma unroll
   for (uint32_t k = 0; k < kAtOnce; ++k)
-    if (k < count) inputs[k].load(from, first(k), columns);
-  for (uint32_t block = 0; block < count; block += kAtOnce) {
+    if (2 * k + odd < count) inputs[k].load(from, first(2 * k + odd), columns);
+  for (uint32_t at = 0; at < count; at += 2 * kAtOnce) {
 #pragma unroll
     for (uint32_t k = 0; k < kAtOnce; ++k) {
-      if (block + k >= count) break;
-      while (!inputs[k].there(mark)) inputs[k].load(from, first(block + k), columns);
+      const uint32_t block = at + 2 * k + odd;
+      if (odd && block <= count) pass_pages(shared, to, pages);
+      if (block >= count) break;
+      while (!inputs[k].there(mark)) inputs[k].load(from, first(block), columns);
       for (uint32_t page = 0; page < pages; ++page, to.advance()) {
         mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
-        if (page == 0) inputs[k].store(shared.page[to.stage], first(block + k), columns);  // up's are gate's
+        if (page == 0) inputs[k].store(shared.page[to.stage], first(block), columns);  // up's are gate's
         __syncwarp();
         if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.full[to.stage]));
       }
-      if (block + k + kAtOnce < count) inputs[k].load(from, first(block + k + kAtOnce), columns);
+      if (block + 2 * kAtOnce < count) inputs[k].load(from, first(block + 2 * kAtOnce), columns);
+      if (!odd && block + 1 < count) pass_pages(shared, to, pages);
     }
   }
 }
 
-/// The inputs' warp where tasks hand each other marked words. What is given before the launch has no marks: TMA loads
-/// it.
+/// Two warps load inputs where tasks hand each other marked words; the first one also waits for counters. What is given
+/// before the launch has no marks: TMA loads it.
 template <class S>
-__device__ void load_marked(const Arguments& args, S& shared) {
+__device__ void load_marked(const Arguments& args, S& shared, bool odd) {
   Ring<S::kPages> to;
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
-    // The counters say when to look; that a number is there, only its mark says.
-    const uint32_t target = (args.run + 1) * task.wait_for;
-    for (uint32_t i = threadIdx.x % 32; i < task.waits; i += 32)
-      while (int32_t(word_read(&args.counters[task.wait_first + i]) - target) < 0) {
-      }
+    if (odd) {
+      mbarrier_wait_parity(walk.ready(), walk.at.parity);
+    } else {
+      // The counters say when to look; that a number is there, only its mark says.
+      const uint32_t target = (args.run + 1) * task.wait_for;
+      for (uint32_t i = threadIdx.x % 32; i < task.waits; i += 32)
+        while (int32_t(word_read(&args.counters[task.wait_first + i]) - target) < 0) {
+        }
+    }
     __syncwarp();
     if (threadIdx.x % 32 == 0) {
-      if (args.ran) args.ran[task.number].inputs = nanoseconds();
-      mbarrier_arrive(walk.ready());
+      if (args.ran && !odd) args.ran[task.number].inputs = nanoseconds();
+      if (!odd) mbarrier_arrive(walk.ready());
       mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
     }
     walk.at.advance();
     if (is_projection(task.op) && task.waits) {
-      load_marked_pages(args, task, shared, to);
-      continue;
-    }
-    for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
-      const uint32_t full = shared_address(&shared.full[to.stage]);
-      mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
-      if (threadIdx.x % 32) continue;
-      if (is_projection(task.op))
-        S::load_inputs(args, task, page, shared.page[to.stage], full);
-      else
-        mbarrier_arrive(full);
+      load_marked_pages(args, task, shared, to, odd);
+    } else if (odd || !is_projection(task.op)) {
+      pass_pages(shared, to, task.pages);
+    } else {
+      for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
+        mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
+        if (threadIdx.x % 32 == 0)
+          S::load_inputs(args, task, page, shared.page[to.stage], shared_address(&shared.full[to.stage]));
+      }
     }
     __syncwarp();
   }
@@ -550,12 +637,12 @@ template <uint32_t N, uint32_t Pages, class Source>
 __global__ void __launch_bounds__(kThreads, is_wide(N) && !Source::kCounters ? 1 : Source::kCtas)
     layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  using S = Shared<N, Pages, Source::kSlots, Source::kMarked>;
+  using S = Shared<N, Pages, Source::kSlots, Source::kMarked, Source::kCounters || Source::kMarked>;
   auto& shared = *reinterpret_cast<S*>(memory);
   if constexpr (Source::kDependent) griddepcontrol_launch_dependents();
   const uint32_t warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {
-    make_barriers(shared, kWarps, 2 + kWarps);  // tasks: loader, inputs, and four warps
+    make_barriers(shared, kWarps, 1 + S::kInputWarps + kWarps);  // tasks: loader, inputs, epilogue
     for (Signal& signal : shared.signal) {
       mbarrier_init(shared_address(&signal.stored), kWarps);
       mbarrier_init(shared_address(&signal.read), 1);
@@ -568,12 +655,11 @@ __global__ void __launch_bounds__(kThreads, is_wide(N) && !Source::kCounters ? 1
   } else if (warp == 4) {
     if (elect_sync()) control(args, shared, Source(args, first));
   } else if (warp == 5) {
-    if (elect_sync()) load_weights(args, shared);
+    if (elect_sync()) load_weights(args, shared, Source(args, first));
+  } else if constexpr (S::kMarked) {
+    load_marked(args, shared, warp == 7);
   } else if (warp == 6) {
-    if constexpr (S::kMarked)
-      load_marked(args, shared);
-    else
-      load_inputs<S, Source>(args, shared);
+    load_inputs<S, Source>(args, shared);
   } else {
     if (elect_sync()) raise_counters(args, shared);
   }

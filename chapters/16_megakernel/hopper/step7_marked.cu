@@ -9,7 +9,7 @@ namespace {
 
 /// The list that the host has dealt out to this CTA, as in step 4.
 struct DealtMarked {
-  static constexpr bool kDependent = false, kCounters = false, kMarked = true;
+  static constexpr bool kDependent = false, kCounters = false, kMarked = true, kListed = true;
   static constexpr uint32_t kSlots = 4, kCtas = 1;
   const Task *task, *end;
   __device__ DealtMarked(const Arguments& args, uint32_t)

@@ -18,11 +18,15 @@ const Step kMarkedStep{7,
 
 }  // namespace
 
-const Target kTarget{"a whole layer in one kernel, on Hopper", "h200",
+const Target kTarget{"a whole layer in one kernel, on Hopper",
+                     "h200",
                      [](uint32_t batch) {
                        const bool wide = is_wide(input_rows(batch));
                        return Tiling{tile_rows(wide), page_blocks(wide) * kBlock, wide, wide};
                      },
-                     input_rows, &kMarkedStep};
+                     input_rows,
+                     &kMarkedStep,
+                     true,
+                     true};
 
 }  // namespace megakernel
