@@ -100,8 +100,8 @@ constexpr Depths kOfFew{1024, 3}, kOfMany{2048, 2};
 /// A wave that reads so many times what L2 keeps loses it. What L2 keeps is counted with two copies of each line, and
 /// not every line has two.
 constexpr double kSpills = 1.05;
-/// So few are all run.
-constexpr uint32_t kFewWaves = 3;
+/// So few are all run. Behind the first of so many two are run, or one: two would be most of four.
+constexpr uint32_t kFewWaves = 3, kManyWaves = 5;
 
 Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Point& p) {
   const uint32_t at_once = clusters_at_once(spec, p), all = blocks_of_part(problem, p);
@@ -149,10 +149,11 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
     out.pace = model.tensor_time(p);
     return out;
   }
-  // The last wave, which need not fill the chip, comes first; then all are full, and as long as the second.
-  const uint32_t rest = tiles - (waves - 1) * at_once;
-  add(rest, 2.0 - waves, 1, -1);
-  add(rest + at_once, waves - 1.0, 0, 1);
+  // The last wave, which need not fill the chip, comes first; then all are full, and as long as the next ones.
+  const uint32_t rest = tiles - (waves - 1) * at_once, behind = waves < kManyWaves ? 1 : 2;
+  const double times = double(waves - 1) / behind;
+  add(rest, 1 - times, 1, -1.0 / behind);
+  add(rest + behind * at_once, times, 0, 1.0 / behind);
   return out;
 }
 

@@ -19,15 +19,15 @@ struct Sampling {
   /// The whole's cycles are the sum of theirs, each times its weight. Empty: it does not apply.
   std::vector<Sample> runs;
   std::string why;  // it does not
-  /// What has to be the same for it: a block's cycles in two waves, each a sum of the runs' with these weights, or in
-  /// one wave and `pace`. Empty where nothing can be compared.
+  /// What has to be the same for it: a block's cycles in the first wave and in those behind it, each a sum of the runs'
+  /// with these weights, or in one wave and `pace`. Empty where nothing can be compared.
   std::vector<double> one, other;
   double pace = 0;
   bool steady(const std::vector<double>& cycles) const;
   double whole(const std::vector<double>& cycles) const;
 };
 
-/// Two waves are alike where their blocks' cycles differ by so much, as a part.
+/// Waves are alike where their blocks' cycles differ by so much, as a part.
 constexpr double kSteady = 0.01;
 
 Sampling sampling(const MachineSpec& spec, Template t, const Problem& problem, const Point& p);
