@@ -131,6 +131,17 @@ TEST(CopyRaces, CpAsync) {
   EXPECT_EQ(found("  @%p8 st.shared.u32 [%s+64], %t;\n" + copy + commit + wait0).size(), 1u) << "over another's store";
 }
 
+// They land when their CTA ends.
+TEST(CopyRaces, CpAsyncThatNobodyWaitsForMayOverwriteWhatHasBeenRead) {
+  const std::string at = "  mad.lo.u32 %r0, %t, 16, %s; mad.wide.u32 %rd0, %t, 16, %i;\n";
+  const std::string copy = "  cp.async.ca.shared.global [%r0], [%rd0], 16;\n";
+  const std::string own = "  ld.shared.u32 %r1, [%r0];\n",
+                    other = "  xor.b32 %r2, %r0, 16; ld.shared.u32 %r1, [%r2];\n";
+  EXPECT_THAT(found(at + other + "  bar.sync 0;\n" + copy), IsEmpty()) << "it needs no fence between the proxies";
+  EXPECT_THAT(found(at + own + copy), IsEmpty()) << "each lane has read what it overwrites";
+  EXPECT_EQ(found(at + other + copy).size(), 1u) << "another lane reads it";
+}
+
 TEST(CopyRaces, CpAsyncReadsItsSourceLaneByLane) {
   const std::string at = "  mad.lo.u32 %r0, %t, 16, %s; mad.wide.u32 %rd0, %t, 16, %o;\n";
   const std::string copy = "  cp.async.ca.shared.global [%r0], [%rd0], 16;\n", wait0 = "  cp.async.wait_all;\n";

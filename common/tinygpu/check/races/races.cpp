@@ -88,6 +88,16 @@ void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
   d.recent_state = nullptr;
 }
 
+namespace {
+
+/// cp.async and st.async work in the generic proxy, bulk copies in the async one.
+Proxy proxy_of(AsyncOperation::Kind kind) {
+  using Kind = AsyncOperation::Kind;
+  return kind == Kind::async_copy || kind == Kind::async_store ? Proxy::generic : Proxy::async;
+}
+
+}  // namespace
+
 void Races::end_copies(PartitionState& d, ClusterState& c, const Cta& cta) {
   for (const auto& [id, op] : d.operations) {
     if (op.cluster.get() != &c) continue;
@@ -98,9 +108,14 @@ void Races::end_copies(PartitionState& d, ClusterState& c, const Cta& cta) {
         for (const auto& r : use.ranges) f(r.offset, r.bytes);
       };
       const FunctionRef<void(MemoryAccess::Range)> ranges(each);
-      MemoryAccess a{cta.cluster.partition, AccessKind::write, ptx::Space::shared, Proxy::async, {}, &cta, op.issued};
+      MemoryAccess a{
+          cta.cluster.partition, AccessKind::write, ptx::Space::shared, proxy_of(op.kind), {}, &cta, op.issued};
       a.operation = &op.who;
       a.ranges = &ranges;
+      Tile tile;
+      for (const auto& r : use.ranges)
+        if (r.lane >= 0) tile.lanes |= 1u << r.lane;
+      if (tile.lanes) a.tile = &tile;
       d.ending = true;
       operation_access(a, d);
       d.ending = false;
