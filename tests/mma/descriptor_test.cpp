@@ -261,7 +261,11 @@ TEST(InstructionDescriptor, EveryIllegalFieldIsNamed) {
   EXPECT_EQ(field(good | 1u << 30, MmaKind::f16), "the maximum shift (bits 31:30)");
   EXPECT_EQ(field(good | 1 << 15, MmaKind::f16, {.a_in_tmem = true}), "the A major bit (bit 15)");
   EXPECT_EQ(field(0x082004A0 | 1 << 13, MmaKind::i8), "negate (bits 14:13)");
-  EXPECT_EQ(field(0x08200010 | 5 << 7 | 1 << 15, MmaKind::f8f6f4), "the A major bit (bit 15)");
+  // PTX ISA, "Transpose and Negate operation": of elements with fewer than 8 bits, only those of mxf4 and mxf4nvf4 are
+  // K-major alone.
+  EXPECT_EQ(field(0x08200010 | 5 << 7 | 1 << 15, MmaKind::f8f6f4), "");
+  EXPECT_EQ(field(0x08c004a0 | 1 << 15, MmaKind::mxf4), "the A major bit (bit 15)");
+  EXPECT_EQ(field(0x08c004a0 | 1 << 16, MmaKind::mxf4), "the B major bit (bit 16)");
 }
 
 }  // namespace
