@@ -133,8 +133,12 @@ def path_of(path, chip):
 
 
 def load(path, chip):
+    """What has run of a file, each case's own fault told from what is wrong here."""
     file = path_of(path, chip)
-    return json.loads(file.read_text()) if file.exists() else None
+    if not file.exists():
+        return None
+    record = json.loads(file.read_text())
+    return record | {"said": {name: argued(path, name, line) for name, line in record["said"].items()}}
 
 
 def sampled(words):
@@ -197,7 +201,6 @@ def keep():
             record = load(path, chip)
             if record is None:
                 continue
-            record["said"] = {name: argued(path, name, line) for name, line in record["said"].items()}
             if parts["built"] == parts["parts"]:
                 file["cases"] = len(record["cases"])  # some of the text's are left out by macros
             count = collections.Counter(line["verdict"] for line in record["said"].values())
@@ -251,7 +254,7 @@ def check_results():
         known = said.get(path, {}).get("tinygpu", {}).get("others", {})
         for name, line in ((load(path, False) or {}).get("said") or {}).items():
             ran += 1
-            if (argued(path, name, line)["verdict"] in OTHERS) != (name in known) and line["verdict"] != "slow":
+            if (line["verdict"] in OTHERS) != (name in known) and line["verdict"] != "slow":
                 others.append(f"{path} {name}: {line['verdict']} {line['why']}; {SAID.name} has {known.get(name)}")
     if not ran:
         fetch.skip("no test has run")

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/tinygpu/program/schedule/stall.h"
+
 namespace tinygpu {
 namespace {
 
@@ -48,7 +50,7 @@ void RunTimes::place(const Flow::Block& block, bool repeats, const std::vector<u
   for (const auto& [r, at] : first_read_)
     if (written_.contains(r) && ready_.at(r) > at) next = std::max(next, ready_.at(r) - at);
   Op& last = f_.ops[first_op_[block.end] - 1];
-  last.stall = uint16_t(std::min<uint64_t>(last.stall + (next - t), 65535));
+  last.stall = stall_of(last.stall + (next - t));
 }
 
 /// No other instruction moves across it: it synchronises, orders memory or reads the clock.
@@ -167,14 +169,13 @@ std::vector<uint64_t> RunTimes::starts_of(const Run& run) {
 
 /// `t`: when the run may begin.
 void RunTimes::set_stalls(const Run& run, const std::vector<uint64_t>& starts, uint64_t t) {
-  const auto stall = [](uint64_t cycles) { return uint16_t(std::min<uint64_t>(cycles, 65535)); };
   if (starts[0] > t && first_op_[run.begin]) {
     Op& before = f_.ops[first_op_[run.begin] - 1];
-    before.stall = stall(before.stall + (starts[0] - t));
+    before.stall = stall_of(before.stall + (starts[0] - t));
   }
   for (uint32_t i = run.begin; i < run.end; ++i) {
     for (uint32_t k = first_op_[i]; k < first_op_[i + 1]; ++k) f_.ops[k].stall = 0;
-    f_.ops[first_op_[i + 1] - 1].stall = stall(starts[i - run.begin + 1] - starts[i - run.begin]);
+    f_.ops[first_op_[i + 1] - 1].stall = stall_of(starts[i - run.begin + 1] - starts[i - run.begin]);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/tinygpu/program/schedule/stall.h"
+
 namespace tinygpu {
 namespace {
 
@@ -24,30 +26,32 @@ void SassLoops::each_op(const SassMatch::LoopShare& loop, Use use) {
     for (uint32_t k = first_op_[flow_.blocks[b].begin]; k < first_op_[flow_.blocks[b].end]; ++k) use(f_.ops[k]);
 }
 
+uint64_t SassLoops::stalls(const SassMatch::LoopShare& loop) {
+  uint64_t cycles = 0;
+  each_op(loop, [&](const Op& op) { cycles += op.stall; });
+  return cycles;
+}
+
 void SassLoops::apply(const SassMatch::LoopShare& loop) {
   const auto outside = [&](uint32_t b) { return !std::ranges::binary_search(loop.blocks, b); };
   std::vector<uint32_t> entries;
   for (uint32_t b : flow_.blocks[loop.header].previous)
     if (outside(b)) entries.push_back(b);
   if (loop.cycles) pace(loop);
-  uint32_t stalls = 0;
-  each_op(loop, [&](const Op& op) { stalls += op.stall; });
-  if (loop.least > stalls) {
+  if (const uint64_t all = stalls(loop); loop.least > all) {
     Op& end = last_of(loop.own.back());
-    end.stall = uint16_t(std::min(65535u, end.stall + loop.least - stalls));
+    end.stall = stall_of(end.stall + loop.least - all);
   }
   // The cost of a taken branch to a warp that is alone: once for all turns of PTX in one turn of the machine code.
   const uint32_t back = branch_ + (loop.instructions > kNear ? kFromAfar : 0);
   for (uint32_t b : flow_.blocks[loop.header].previous)
     if (!outside(b)) {
       Op& last = last_of(b);
-      last.stall = uint16_t(std::min(65535u, last.stall + back / loop.unrolled));
+      last.stall = stall_of(last.stall + back / loop.unrolled);
       if (loop.instructions < kShort && loop.unrolled == 1) last.issue = uint8_t(last.issue + kShortIssue);
     }
   // Time must pass in every turn.
-  uint32_t cycles = 0;
-  each_op(loop, [&](const Op& op) { cycles += op.stall; });
-  if (!cycles) last_of(loop.own.back()).stall = 1;
+  if (!stalls(loop)) last_of(loop.own.back()).stall = 1;
   if (loop.no_loads)
     take_loads_out(loop, entries);
   else if (loop.turns > 1)
@@ -56,13 +60,13 @@ void SassLoops::apply(const SassMatch::LoopShare& loop) {
 
 /// Stretches or shortens the stalls of a turn so that it takes the cycles that ptxas's stalls add up to.
 void SassLoops::pace(const SassMatch::LoopShare& loop) {
-  uint64_t all = 0, begun = 0, given = 0;
-  each_op(loop, [&](const Op& op) { all += op.stall; });
+  const uint64_t all = stalls(loop);
   if (!all) return;
+  uint64_t begun = 0, given = 0;
   each_op(loop, [&](Op& op) {
     begun += op.stall;
     const uint64_t until = begun * loop.cycles / all;
-    op.stall = uint16_t(std::min<uint64_t>(until - given, 65535));
+    op.stall = stall_of(until - given);
     given = until;
   });
 }

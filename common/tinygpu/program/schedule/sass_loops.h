@@ -20,6 +20,8 @@ class SassLoops {
   Op& last_of(uint32_t block) { return f_.ops[first_op_[flow_.blocks[block].end] - 1]; }
   template <class Use>
   void each_op(const SassMatch::LoopShare& loop, Use use);
+  /// Of a turn.
+  uint64_t stalls(const SassMatch::LoopShare& loop);
   void pace(const SassMatch::LoopShare& loop);
   void join_turns(const SassMatch::LoopShare& loop, const std::vector<uint32_t>& entries);
   void take_loads_out(const SassMatch::LoopShare& loop, const std::vector<uint32_t>& entries);

@@ -8,6 +8,7 @@
 #include "common/tinygpu/program/schedule/placed_blocks.h"
 #include "common/tinygpu/program/schedule/run_times.h"
 #include "common/tinygpu/program/schedule/sass_loops.h"
+#include "common/tinygpu/program/schedule/stall.h"
 
 namespace tinygpu {
 namespace {
@@ -156,9 +157,9 @@ void schedule(Function& f, const LoweredFunction& code, const Placement& places,
     const bool first = code.flow.blocks[block].begin == wait.place;
     const bool alone = first && (!block || std::ranges::count(code.flow.blocks[block - 1].next, block) == 0);
     Op& op = f.ops[first_op[wait.place + alone] - 1];
-    const uint32_t stall = std::min<uint32_t>(op.stall + wait.cycles, 65535);
+    const uint16_t stall = stall_of(op.stall + wait.cycles);
     op.waits = uint16_t(op.waits + stall - op.stall);
-    op.stall = uint16_t(stall);
+    op.stall = stall;
   }
   for (Op& op : f.ops) op.settle();
 }
