@@ -179,8 +179,7 @@ std::string explain_instruction_descriptor(uint32_t raw, MmaKind kind, const Mma
     field(out, "5:4", "SFB id", std::to_string(d.sfb_id), "first byte of B's scale factors");
   }
   field(out, "9:7", "A type", std::to_string(d.a_code), name_or_bad(d.a_type()));
-  field(out, kind == MmaKind::mxf4 || kind == MmaKind::mxf4nvf4 ? "11:10" : "12:10", "B type", std::to_string(d.b_code),
-        name_or_bad(d.b_type()));
+  field(out, d.nibbles() ? "11:10" : "12:10", "B type", std::to_string(d.b_code), name_or_bad(d.b_type()));
   field(out, "13", "negate A", yes(d.negate_a), "");
   field(out, "14", "negate B", yes(d.negate_b), "");
   field(out, "15", "A major", yes(d.a_mn_major), d.a_mn_major ? "M-major" : "K-major");
@@ -194,7 +193,7 @@ std::string explain_instruction_descriptor(uint32_t raw, MmaKind kind, const Mma
     field(out, "23", "scale type", std::to_string(d.scale_code), d.scale_code ? "ue8m0" : "ue4m3");
     field(out, "28:27", "M >> 7", std::to_string(d.m >> 7), fmt::format("M = {}", d.m));
     field(out, "30:29", "SFA id", std::to_string(d.sfa_id), "first byte of A's scale factors");
-    if (kind != MmaKind::mxf8f6f4) field(out, "31", "K", yes(d.k96), d.k96 ? "96 (sm_103a)" : std::to_string(d.k()));
+    if (d.nibbles()) field(out, "31", "K", yes(d.k96), d.k96 ? "96 (sm_103a)" : std::to_string(d.k()));
   }
   if (const auto problem = check(d, form)) return out + "\n  illegal: " + problem->sentence() + "\n";
 

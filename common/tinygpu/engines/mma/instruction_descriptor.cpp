@@ -28,11 +28,11 @@ InstructionDescriptor InstructionDescriptor::decode(uint32_t raw, MmaKind kind) 
   d.n = uint32_t(bits(raw, 22, 17)) << 3;
   if (d.block_scaled()) {
     d.sfb_id = uint8_t(bits(raw, 5, 4));
-    d.b_code = uint8_t(kind == MmaKind::mxf8f6f4 ? bits(raw, 12, 10) : bits(raw, 11, 10));
+    d.b_code = uint8_t(d.nibbles() ? bits(raw, 11, 10) : bits(raw, 12, 10));
     d.scale_code = uint8_t(bits(raw, 23, 23));
     d.m = uint32_t(bits(raw, 28, 27)) << 7;
     d.sfa_id = uint8_t(bits(raw, 30, 29));
-    d.k96 = kind != MmaKind::mxf8f6f4 && bits(raw, 31, 31);
+    d.k96 = d.nibbles() && bits(raw, 31, 31);
   } else {
     d.sparsity_selector = uint8_t(bits(raw, 1, 0));
     d.saturate = bits(raw, 3, 3);
@@ -148,9 +148,8 @@ std::optional<FieldProblem> check(const InstructionDescriptor& d, const MmaForm&
   if (d.kind == MmaKind::f16 && *d.d_type() == InstructionDescriptor::Accumulator::f16 && (d.a_code || d.b_code))
     return problem("the D type (bits 5:4)", "0 (f16)", "1 (f32) when A or B is bf16");
   if (d.kind == MmaKind::i8 && (d.negate_a || d.negate_b)) return problem("negate (bits 14:13)", "set", "0" + kind);
-  const bool nibbles = d.kind == MmaKind::mxf4 || d.kind == MmaKind::mxf4nvf4;
-  if (d.a_mn_major && nibbles) return problem("the A major bit (bit 15)", "1 (M-major)", "0 (K-major)" + kind);
-  if (d.b_mn_major && nibbles) return problem("the B major bit (bit 16)", "1 (N-major)", "0 (K-major)" + kind);
+  if (d.a_mn_major && d.nibbles()) return problem("the A major bit (bit 15)", "1 (M-major)", "0 (K-major)" + kind);
+  if (d.b_mn_major && d.nibbles()) return problem("the B major bit (bit 16)", "1 (N-major)", "0 (K-major)" + kind);
   if (d.a_mn_major && form.a_in_tmem)
     return problem("the A major bit (bit 15)", "1 (M-major)", "0 (K-major) when A is in Tensor Memory");
   if (auto p = check_n(d, form)) return p;
@@ -159,7 +158,7 @@ std::optional<FieldProblem> check(const InstructionDescriptor& d, const MmaForm&
     if (bits(d.raw, 26, 24)) return problem("reserved bits 26:24", std::to_string(bits(d.raw, 26, 24)), "0" + kind);
     if (d.scale_code == 0 && d.kind != MmaKind::mxf4nvf4)
       return problem("the scale type (bit 23)", "0 (ue4m3)", "1 (ue8m0)" + kind);
-    if (d.kind == MmaKind::mxf8f6f4) {
+    if (!d.nibbles()) {
       if (bits(d.raw, 31, 31)) return problem("reserved bit 31", "1", "0" + kind);
     } else {
       if (bits(d.raw, 12, 12)) return problem("reserved bit 12", "1", "0" + kind);

@@ -26,6 +26,7 @@ struct InstructionDescriptor {
   static InstructionDescriptor decode(uint32_t raw, MmaKind kind);
 
   bool block_scaled() const { return info(kind).block_scaled(); }
+  bool nibbles() const { return info(kind).nibbles(); }
   /// nullopt: the code is no type of this kind.
   std::optional<numerics::Format> a_type() const;
   std::optional<numerics::Format> b_type() const;

@@ -41,7 +41,7 @@ std::optional<MmaKind> mma_kind_from(std::string_view name) {
 ElementPacking packing_of(MmaKind kind, Format f) {
   switch (numerics::info(f).bits) {
     case 6: return ElementPacking::padded_b6;
-    case 4: return info(kind).k == 64 ? ElementPacking::nibbles : ElementPacking::padded_b4;
+    case 4: return info(kind).nibbles() ? ElementPacking::nibbles : ElementPacking::padded_b4;
     default: return ElementPacking::natural;
   }
 }

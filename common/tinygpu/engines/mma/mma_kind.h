@@ -36,6 +36,8 @@ struct MmaKindInfo {
   MmaShape::Kind timed_as;
   uint8_t scale_vectors;  // block-scaled kinds: the sum of the legal counts of scales a row: 1, 2, 4
   bool block_scaled() const { return scale_vectors != 0; }
+  /// mxf4 and mxf4nvf4: all elements are e2m1, two to a byte.
+  bool nibbles() const { return k == 64; }
 };
 const MmaKindInfo& info(MmaKind k);
 const char* name_of(MmaKind k);
