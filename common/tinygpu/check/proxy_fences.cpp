@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/tinygpu/check/operation_proxy.h"
+
 namespace tinygpu::checks {
 namespace {
 
@@ -91,7 +93,7 @@ void ProxyFences::on_launch(const Launch& launch) { books_.clear(launch); }
 void ProxyFences::on_cta(const Cta& cta, bool, uint64_t) { books_.close(cta); }
 
 void ProxyFences::on_issue(const AsyncOperation& o) {
-  if (o.kind == AsyncOperation::Kind::async_copy) return;  // works in the generic proxy
+  if (proxy_of(o.kind) == Proxy::generic) return;
   for (const auto& use : o.shared_uses) {
     if (use.writes) continue;
     const Stores* stores = books_.find(*use.cta);

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "common/tinygpu/check/operation_proxy.h"
 #include "common/tinygpu/machine/chip/launch.h"
 #include "common/tinygpu/machine/sync/mbarrier_name.h"
 
@@ -87,16 +88,6 @@ void Races::on_cta(const Cta& cta, bool starts, uint64_t) {
   d.recent = nullptr;
   d.recent_state = nullptr;
 }
-
-namespace {
-
-/// cp.async and st.async work in the generic proxy, bulk copies in the async one.
-Proxy proxy_of(AsyncOperation::Kind kind) {
-  using Kind = AsyncOperation::Kind;
-  return kind == Kind::async_copy || kind == Kind::async_store ? Proxy::generic : Proxy::async;
-}
-
-}  // namespace
 
 void Races::end_copies(PartitionState& d, ClusterState& c, const Cta& cta) {
   for (const auto& [id, op] : d.operations) {
