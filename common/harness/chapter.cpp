@@ -123,23 +123,26 @@ int Chapter::run(int argc, char** argv) {
   }
 }
 
+struct Chapter::Words {
+  bool list = false, json = false, profile = false, stamps = false;
+  std::vector<std::string> parts;
+  std::string mistake, kernel, trace, page;
+};
+
 int Chapter::run_command_line(int argc, char** argv) {
   CLI::App app(fmt::format("Chapter {}: {}. {}", number_, title_, sentence_));
-  bool list = false, json = false;
-  std::vector<std::string> only;
-  std::string mistake, kernel, trace, page;
-  bool profile = false, stamps = false;
-  app.add_flag("--list", list, "List the parts and mistakes");
-  app.add_option("--part", only, "Run only this part (may be given several times)");
-  app.add_option("--mistake", mistake, "A lesson: what this mistake does, what is said about it, and its fix");
-  app.add_option("--kernel", kernel, "With --mistake: run this kernel alone, here")
+  Words w;
+  app.add_flag("--list", w.list, "List the parts and mistakes");
+  app.add_option("--part", w.parts, "Run only this part (may be given several times)");
+  app.add_option("--mistake", w.mistake, "A lesson: what this mistake does, what is said about it, and its fix");
+  app.add_option("--kernel", w.kernel, "With --mistake: run this kernel alone, here")
       ->check(CLI::IsMember({"wrong", "right"}));
-  app.add_flag("--json", json, "Write one JSON document instead of text");
-  app.add_option("--trace", trace, "On tinygpu: write a timeline into this file, for ui.perfetto.dev");
-  app.add_flag("--profile", profile, "On tinygpu: say at the end where each kernel's time went");
-  app.add_flag("--stamps", stamps,
+  app.add_flag("--json", w.json, "Write one JSON document instead of text");
+  app.add_option("--trace", w.trace, "On tinygpu: write a timeline into this file, for ui.perfetto.dev");
+  app.add_flag("--profile", w.profile, "On tinygpu: say at the end where each kernel's time went");
+  app.add_flag("--stamps", w.stamps,
                "On tinygpu: draw timelines from clock stamps of the kernels, as on hardware, not from what it sees");
-  app.add_option("--report", page,
+  app.add_option("--report", w.page,
                  "On tinygpu: write profile, timelines and diagnoses into this file, a page for a browser");
   for (const Option& o : options_) {
     if (o.flag) app.add_flag(o.name, *o.flag, o.help);
@@ -151,13 +154,8 @@ int Chapter::run_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }
-
-  if (list) {
-    fmt::print("Chapter {}: {}\n\nparts:\n", number_, title_);
-    for (const Entry& e : parts_) fmt::print("  {:<24} {}\n", e.name, e.title);
-    if (!mistakes_.empty())
-      fmt::print("\nmistakes:\n\n{}\n  That makes {}. --mistake NAME is a lesson on one.\n",
-                 table_of(mistakes_).render(), mistakes_.size());
+  if (w.list) {
+    print_list();
     return 0;
   }
 
@@ -167,38 +165,46 @@ int Chapter::run_command_line(int argc, char** argv) {
   setenv("GEN5_CHECK", "races", 0);
 
   // tinygpu reads these at the first launch; on hardware nobody does.
-  if (!trace.empty()) setenv("GEN5_TRACE", trace.c_str(), 1);
-  if (profile) setenv("GEN5_PROFILE", "1", 1);
-  if (!page.empty()) setenv("GEN5_REPORT", page.c_str(), 1);
+  if (!w.trace.empty()) setenv("GEN5_TRACE", w.trace.c_str(), 1);
+  if (w.profile) setenv("GEN5_PROFILE", "1", 1);
+  if (!w.page.empty()) setenv("GEN5_REPORT", w.page.c_str(), 1);
+  return w.mistake.empty() ? run_parts(w) : run_mistake(w);
+}
 
-  if (!mistake.empty()) {
-    const auto it =
-        std::find_if(mistakes_.begin(), mistakes_.end(), [&](const Mistake& m) { return mistake == m.name; });
-    if (it == mistakes_.end()) {
-      fmt::print(stderr, "no such mistake: {}; --list shows them\n", mistake);
-      return 2;
-    }
-    if (!kernel.empty()) return run_kernel_of(*it, kernel == "wrong");
-    if (json || profile || !trace.empty() || !page.empty()) {
-      fmt::print(stderr, "a lesson runs kernels in processes of their own: add --kernel wrong, or right\n");
-      return 2;
-    }
-    return lesson(*it);
+void Chapter::print_list() const {
+  fmt::print("Chapter {}: {}\n\nparts:\n", number_, title_);
+  for (const Entry& e : parts_) fmt::print("  {:<24} {}\n", e.name, e.title);
+  if (!mistakes_.empty())
+    fmt::print("\nmistakes:\n\n{}\n  That makes {}. --mistake NAME is a lesson on one.\n", table_of(mistakes_).render(),
+               mistakes_.size());
+}
+
+int Chapter::run_mistake(const Words& words) const {
+  const auto it = std::ranges::find_if(mistakes_, [&](const Mistake& m) { return words.mistake == m.name; });
+  if (it == mistakes_.end()) {
+    fmt::print(stderr, "no such mistake: {}; --list shows them\n", words.mistake);
+    return 2;
   }
+  if (!words.kernel.empty()) return run_kernel_of(*it, words.kernel == "wrong");
+  if (words.json || words.profile || !words.trace.empty() || !words.page.empty()) {
+    fmt::print(stderr, "a lesson runs kernels in processes of their own: add --kernel wrong, or right\n");
+    return 2;
+  }
+  return lesson(*it);
+}
 
+int Chapter::run_parts(const Words& words) const {
   std::vector<const Entry*> chosen;
-  if (only.empty()) {
-    for (const Entry& e : parts_) chosen.push_back(&e);
-  } else {
-    for (const std::string& name : only) {
-      const auto it = std::find_if(parts_.begin(), parts_.end(), [&](const Entry& e) { return e.name == name; });
-      if (it == parts_.end()) {
-        fmt::print(stderr, "no such part: {}; --list shows them\n", name);
-        return 2;
-      }
-      chosen.push_back(&*it);
+  for (const std::string& name : words.parts) {
+    const auto it = std::ranges::find(parts_, name, &Entry::name);
+    if (it == parts_.end()) {
+      fmt::print(stderr, "no such part: {}; --list shows them\n", name);
+      return 2;
     }
+    chosen.push_back(&*it);
   }
+  if (words.parts.empty())
+    for (const Entry& e : parts_) chosen.push_back(&e);
 
   nlohmann::ordered_json document;
   bool good = true;
@@ -206,13 +212,13 @@ int Chapter::run_command_line(int argc, char** argv) {
     const Device device = current_device();
     document["chapter"] = number_;
     document["device"] = device.name;
-    if (!json)
+    if (!words.json)
       fmt::print("Chapter {}: {}\n{}\nrunning on {}\n", number_, title_, wrapped(sentence_), device.describe());
-    if (!json && only.empty()) print_new_instructions();
+    if (!words.json && words.parts.empty()) print_new_instructions();
     for (const Entry* e : chosen) {
-      if (!json) print_block(fmt::format("== {} ({})", e->title, e->name));
+      if (!words.json) print_block(fmt::format("== {} ({})", e->title, e->name));
       std::fflush(stdout);
-      Report report(json, stamps);
+      Report report(words.json, words.stamps);
       e->body(report);
       good &= report.passed();
       auto& part = document["parts"].emplace_back();
@@ -235,7 +241,7 @@ int Chapter::run_command_line(int argc, char** argv) {
     document["error"] = e.what();
   }
   document["passed"] = good;
-  if (json)
+  if (words.json)
     fmt::print("{}\n", document.dump(2));
   else
     fmt::print("{}{}\n", blank_above ? "" : "\n", good ? "All checks hold." : "NOT everything holds: see above.");

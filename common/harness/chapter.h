@@ -81,8 +81,12 @@ class Chapter {
     std::string name, title;
     Body body;
   };
+  struct Words;  // of the command line
   int run_command_line(int argc, char** argv);
+  void print_list() const;
+  int run_mistake(const Words& words) const;
   int lesson(const Mistake& mistake) const;
+  int run_parts(const Words& words) const;
 
   std::string number_, title_, sentence_;
   std::vector<Entry> parts_;
