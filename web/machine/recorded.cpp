@@ -9,8 +9,6 @@
 namespace tinygpu::web {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr uint64_t kMostBytes = uint64_t(256) << 20;  // of one region
 constexpr uint64_t kGranule = 512;                    // in which addresses are given out
 

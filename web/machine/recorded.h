@@ -1,19 +1,14 @@
 // A launch that GEN5_CAPTURE has written (cuda/launch_capture.h): its memory at the addresses that it had.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/tinygpu/api/machine.h"
+#include "web/machine/request.h"
 
 namespace tinygpu::web {
-
-/// A request that makes no sense; the sentence says what to write.
-struct WrongRequest : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 /// Throws WrongRequest.
 std::vector<uint8_t> from_base64(std::string_view text);
@@ -22,9 +17,9 @@ class Recorded {
  public:
   /// Gives `m`, which has no memory yet, {"memory": [{"address": text, "bytes", "data": base64, zeros behind it,
   /// "name", "type"}]}.
-  Recorded(api::Machine& m, const nlohmann::ordered_json& request);
+  Recorded(api::Machine& m, const Json& request);
   /// {"variables": [{"name", "data"}]}: those that the module has.
-  void set_variables(const api::Module& module, const nlohmann::ordered_json& request);
+  void set_variables(const api::Module& module, const Json& request);
 
   struct Region {
     std::string name, type;

@@ -2,11 +2,17 @@
 // compares them.
 #pragma once
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 
 namespace tinygpu::web {
 
 using Json = nlohmann::ordered_json;
+
+/// A request that makes no sense; the sentence says what to write.
+struct WrongRequest : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// Answers one request; whatever it holds, with an object, never an exception. {"do": …}
 ///
