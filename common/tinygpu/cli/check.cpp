@@ -344,9 +344,8 @@ void add_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* sub = app.add_subcommand(
       "check",
-      "gen5 check [OPTIONS] PROGRAM ARGS…: run a program under several orders of completion with all checks. The exit "
-      "code is 1 if there is an error, or a run that does not exit with 0. gen5 does not compare output: let the "
-      "program check it");
+      "Run a CUDA program under several orders of completion with all checks. The exit code is 1 if there is an error, "
+      "or a run that does not exit with 0. gen5 does not compare output: let the program check it");
   add_options(*sub, options->settings, Flags::of_check);
   sub->add_option("--seeds", options->seeds, "Random orders beside timed and late (default: 5)")
       ->check(CLI::Range(0, 100000));
@@ -383,10 +382,9 @@ void add_check(CLI::App& app) {
                 "Show all output of the program; by default only the end of a "
                 "failed run's output is shown");
   sub->add_option("--sarif", options->sarif, "Write the findings into this file as SARIF 2.1.0");
-  sub->prefix_command();
+  take_program(*sub);
   sub->callback([options, sub] {
-    options->command = sub->remaining();
-    if (options->command.empty()) throw CLI::RequiredError("PROGRAM");
+    options->command = program_of(*sub);
     try {
       if (const int code = check(*options)) throw CLI::RuntimeError(code);
     } catch (const Interrupted& i) {  // all is tidied up: whoever waits for this process sees what ended it

@@ -113,9 +113,8 @@ int debug_program(const Arguments& a, const std::vector<std::string>& command) {
 
 void add_debug(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("debug",
-                                     "gen5 debug [OPTIONS] PROGRAM ARGS…: run it step by step, forward and back, and "
-                                     "look inside (notes/debugging.md)");
+  CLI::App* sub = app.add_subcommand(
+      "debug", "Run a CUDA program step by step, forward and back, and look inside (notes/debugging.md)");
   add_options(*sub, a->settings, Flags::of_debug);
   sub->add_option("-x,--execute", a->first, "a command of the prompt, run first; may be given several times")
       ->take_all()
@@ -137,12 +136,10 @@ void add_debug(CLI::App& app) {
   sub->add_option("--snapshots", a->snapshots, "most moments of the past to keep (each is a fork of the process)")
       ->check(CLI::Range(2, 1000));
   sub->footer("Commands of the prompt:\n" + debug::Debugger::help());
-  sub->prefix_command();
+  take_program(*sub);
   sub->callback([a, sub] {
     if (a->dap) throw CLI::RuntimeError(serve_editor(a->port));
-    const std::vector<std::string> command = sub->remaining();
-    if (command.empty()) throw CLI::RequiredError("PROGRAM");
-    throw CLI::RuntimeError(debug_program(*a, command));
+    throw CLI::RuntimeError(debug_program(*a, program_of(*sub)));
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "common/tinygpu/cli/commands.h"
 #include "common/tinygpu/cli/doubt.h"
+#include "common/tinygpu/cli/program.h"
 #include "common/tinygpu/timing/profile.h"
 
 namespace tinygpu::cli {
@@ -66,15 +67,13 @@ void add_machine(CLI::App& app) {
                     "program's cycles. Runs the program with each estimate at both ends of its spread, timing only");
   command->add_option("--jobs", *jobs, "With --doubt: runs at once (default: the host's cores)")
       ->check(CLI::Range(1, 1024));
-  command->prefix_command();
+  command->prefix_command();  // with --doubt
   command->callback([=] {
     try {
-      const std::vector<std::string> rest = command->remaining();
-      if (!*doubted && !rest.empty()) throw CLI::ExtrasError("machine", rest);
+      if (const auto rest = command->remaining(); !*doubted && !rest.empty()) throw CLI::ExtrasError("machine", rest);
       if (*doubted && name->empty()) throw CLI::RequiredError("NAME");
-      if (*doubted && rest.empty()) throw CLI::RequiredError("PROGRAM");
       if (*doubted)
-        doubt(*name, rest, *jobs);
+        doubt(*name, program_of(*command), *jobs);
       else if (name->empty())
         list();
       else

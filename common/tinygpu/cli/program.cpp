@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 #include "common/tinygpu/api/options.h"
 #include "common/tinygpu/base/readable_name.h"
@@ -47,7 +49,28 @@ std::string how_to_run(const fs::path& file) {
   return "it is not executable";
 }
 
+/// CLI11 knows of no name for what follows a prefix command.
+class UsageWithProgram : public CLI::Formatter {
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    while (usage.ends_with('\n')) usage.pop_back();
+    return usage + " PROGRAM [ARGS...]\n";
+  }
+};
+
 }  // namespace
+
+void take_program(CLI::App& command) {
+  command.prefix_command();
+  command.formatter(std::make_shared<UsageWithProgram>());
+}
+
+std::vector<std::string> program_of(const CLI::App& command) {
+  std::vector<std::string> words = command.remaining();
+  if (words.empty()) throw CLI::RequiredError("PROGRAM");
+  if (words[0].starts_with('-')) throw CLI::ExtrasError(command.get_name(), {words[0]});
+  return words;
+}
 
 void add_options(CLI::App& command, Settings& settings, Flags which) {
   for (const api::Option& o : api::option_table()) {

@@ -14,6 +14,11 @@ using Settings = std::map<std::string, std::string>;
 enum class Flags : uint8_t { of_run, of_check, of_debug };
 void add_options(CLI::App& command, Settings& settings, Flags which);
 
+/// Everything from the program's name on belongs to the program, whatever it looks like.
+void take_program(CLI::App& command);
+/// That program and its arguments; throws CLI::ParseError if there is none, or an option that `command` does not have.
+std::vector<std::string> program_of(const CLI::App& command);
+
 void set_environment(const std::string& name, const std::string& value);
 
 /// Kernels are named in what this process prints as in what the program prints: short, or in full.

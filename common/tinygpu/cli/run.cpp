@@ -57,10 +57,9 @@ bool wants_the_run(const Settings& settings) {
 
 void add_run(CLI::App& app) {
   auto r = std::make_shared<RunOptions>();
-  CLI::App* sub =
-      app.add_subcommand("run",
-                         "gen5 run [OPTIONS] PROGRAM ARGS…: run a CUDA 13 program (with PTX in it) on tinygpu; "
-                         "gen5 run --diff A B: compare the runs of two reports");
+  CLI::App* sub = app.add_subcommand("run",
+                                     "Run a CUDA 13 program (with PTX in it) on tinygpu; with --diff A B and no "
+                                     "program: compare the runs of two reports");
   add_options(*sub, r->settings, Flags::of_run);
   CLI::Option* what_if = sub->add_flag(
       "--what-if", r->what_if,
@@ -80,17 +79,12 @@ void add_run(CLI::App& app) {
   for (const api::Option& o : api::option_table())
     if (!o.flag) footer += fmt::format("\n{}={}: {}", o.variable, o.values ? o.values : "1", o.help);
   sub->footer(footer);
-  // Everything from the program's name on belongs to the program, whatever it looks like.
-  sub->prefix_command();
+  take_program(*sub);
   sub->callback([r, sub] {
-    const std::vector<std::string> command = sub->remaining();
     try {
-      if (!r->diff.empty()) {
-        if (!command.empty()) throw CLI::ExtrasError("run", command);
-        return compare_reports(r->diff[0], r->diff[1]);
-      }
-      if (command.empty()) throw CLI::RequiredError("PROGRAM");
-      run_program(*r, command);
+      if (r->diff.empty()) return run_program(*r, program_of(*sub));
+      if (const auto more = sub->remaining(); !more.empty()) throw CLI::ExtrasError("run", more);
+      compare_reports(r->diff[0], r->diff[1]);
     } catch (const observe::ReportError& e) {
       fmt::print(stderr, "gen5: {}\n", e.what());
       throw CLI::RuntimeError(1);
