@@ -32,6 +32,7 @@ SAYS = {
 class Wrapper:
     def __init__(self, name, header, ptx, says):
         self.name, self.header, self.ptx, self.says = name, header, ptx, says
+        self.arguments = {}  # by PTX: what stands for %0, %1 …
 
     @property
     def families(self):
@@ -75,7 +76,7 @@ def wrappers():
             one_line = text.find("}\n", match.end())
             line_end = text.find("\n", match.end())
             body = text[match.end() : (line_end if text[match.end() : line_end].rstrip().endswith("}") else end)]
-            ptx = []
+            ptx, arguments = [], {}
             for asm in re.finditer(r"asm volatile\(\s*((?:GEN5_\w+\(\s*(?:\"%\d+\",\s*)?)?\s*(?:\"[^\"]*\"\s*\)?\s*)+)", body):
                 parts = re.findall(r'"([^"]*)"', asm[1])
                 joined = "".join(p for p in parts if not re.fullmatch(r"%\d+", p)).replace("\\n\\t", "\n").strip("{}\n")
@@ -83,6 +84,7 @@ def wrappers():
                     line = line.strip()
                     if re.match(r"(@\S+ )?[a-z][a-z0-9_.:]+[. ]", line) and not line.startswith(("selp", "setp", "mov.u32 %1", "mov.u32 %2", "mov.u32 %3", ".reg")):
                         ptx.append(line)
+                        arguments[line] = re.findall(r'"[=+&]*\w"\(([^()]*)\)', body[asm.end() :].split(";")[0])
             for pattern, make in MADE:
                 if not ptx and (made := pattern.match(match[2])):
                     ptx.append(make(made))
@@ -92,6 +94,7 @@ def wrappers():
                 found[name].ptx += [p for p in ptx if p not in found[name].ptx]
             else:
                 found[name] = Wrapper(name, header.relative_to(root), ptx, says)
+            found[name].arguments |= arguments
     for direction in ("ld", "st"):
         for shape in ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"):
             name = f"tcgen05_{direction}_{shape}"
@@ -101,7 +104,7 @@ def wrappers():
             found[name] = Wrapper(name, pathlib.Path("common/ptx/tcgen05_ld_st.h"), [f"tcgen05.{direction}.sync.aligned.{shape}.x4.b32 {operands};"], says)
     for name, wrapper in {"mbarrier_wait_parity": "mbarrier_try_wait_parity"}.items():
         if name in found and not found[name].ptx:
-            found[name].ptx = list(found[wrapper].ptx)
+            found[name].ptx, found[name].arguments = list(found[wrapper].ptx), found[wrapper].arguments
     return found
 
 
@@ -129,8 +132,8 @@ def uses(path, known):
         for name in re.findall(r"\b([a-z]\w+)(?:<[^;()]*>)?\(", code):
             if name in known:
                 out.append((number, known[name].name, known[name].ptx))
-        for asm in re.findall(r'asm volatile\("([a-z][\w.:]+)[^"]*', code):
-            out.append((number, asm, [asm]))
+        for asm in re.findall(r'asm volatile\("([a-z][\w.:]+[^"]*)', code):
+            out.append((number, re.split("[ ;]", asm)[0], [asm]))
     return out
 
 
@@ -208,6 +211,18 @@ def written(gen5, ptx):
     return f"{words[0]} {', '.join(out)};"
 
 
+def says_of(gen5, wrapper, ptx):
+    """What the wrapper's comment says, with the names of the instruction's operands for those of the wrapper's parameters."""
+    bare, shown = (t.rstrip(";").split(" ", 1) for t in (ptx, written(gen5, ptx)))
+    names = {}
+    if len(bare) == 2 and len(shown) == 2:
+        for before, after in zip(split_operands(bare[1]), split_operands(shown[1])):
+            place = re.fullmatch(r"\[?%(\d+)\]?", before)
+            if place and int(place[1]) < len(wrapper.arguments.get(ptx, ())):
+                names[wrapper.arguments[ptx][int(place[1])]] = after.strip("[]")
+    return re.sub(r"`(\w+)`", lambda m: f"`{names.get(m[1], m[1])}`", wrapper.says)
+
+
 @functools.lru_cache(None)
 def operands_of(gen5, ptx):
     """The lines about operands that `gen5 explain` prints; it may find fault with the types of names that nobody has declared."""
@@ -237,7 +252,7 @@ def write_new(chapter, gen5, out):
     known, rows = wrappers(), []
     for name, new in first_uses(without=(OVERVIEW,)):
         for wrapper, text in as_taught(chapter, [(w, p) for _, _, w, ptx in new for p in ptx]) if name == chapter else []:
-            says = known[wrapper].says if wrapper in known else next(told for begin, told in SAYS.items() if text.startswith(begin))
+            says = says_of(gen5, known[wrapper], text) if wrapper in known else next(told for begin, told in SAYS.items() if text.startswith(begin))
             says = textwrap.fill(says, 92, subsequent_indent=" " * 6)
             operands = "".join(textwrap.fill(o, 92, initial_indent=" " * 8, subsequent_indent=" " * 10) + "\n" for o in operands_of(gen5, named(text)))
             rows.append("    {" + ", ".join(f'R"gen5({t})gen5"' for t in (written(gen5, text), says, operands)) + "},\n")

@@ -63,7 +63,7 @@ void part_phases(Report& r) {
       "thread cannot ask for the number of the phase, only for its parity: test_wait.parity p is true when the latest "
       "phase of parity p has ended, that is, when the current phase has the other parity. So a fresh mbarrier returns "
       "true for parity 1.");
-  Table t({"after", "arrivals missing", "parity 0 over?", "parity 1 over?", "so the phase is"});
+  Table t({"after", "arrivals missing", "parity 0 ended?", "parity 1 ended?", "so the phase is"});
   bool holds = true;
   for (uint32_t i = 0; i < 6; ++i) {
     const Step& s = steps[i];

@@ -22,7 +22,7 @@ GEN5_PTX void tensor_load_2d(uint32_t dst, const CUtensorMap* map, int x, int y,
       : "memory");
 }
 
-/// The same into every CTA of the cluster whose rank's bit is set in `mask`, at the offsets of `dst` and `bar` in each.
+/// Loads the box into every CTA of the cluster whose rank's bit is set in `mask`, at offsets `dst` and `bar` in each.
 GEN5_PTX void tensor_load_2d_multicast(uint32_t dst, const CUtensorMap* map, int x, int y, uint32_t bar,
                                        uint16_t mask) {
   asm volatile(
@@ -49,14 +49,14 @@ GEN5_PTX void tensor_store_2d(const CUtensorMap* map, int x, int y, uint32_t src
                : "memory");
 }
 
-/// Copies `bytes` (a multiple of 16) from global to this CTA's shared memory, both 16-byte aligned.
+/// Copies `bytes` bytes (a multiple of 16) from global to this CTA's shared memory, both 16-byte aligned.
 GEN5_PTX void bulk_load(uint32_t dst, const void* src, uint32_t bytes, uint32_t bar) {
   asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst),
                "l"(src), "r"(bytes), "r"(bar)
                : "memory");
 }
 
-/// Copies `bytes` (a multiple of 16) from shared to global memory, both 16-byte aligned.
+/// Copies `bytes` bytes (a multiple of 16) from shared to global memory, both 16-byte aligned.
 GEN5_PTX void bulk_store(void* dst, uint32_t src, uint32_t bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(dst), "r"(src), "r"(bytes)
                : "memory");
@@ -91,7 +91,7 @@ GEN5_PTX void tensor_reduce_add_2d(const CUtensorMap* map, int x, int y, uint32_
                : "memory");
 }
 
-/// Copies `bytes` of this CTA's shared memory to `dst` in another CTA of the cluster; `bar` is there too.
+/// Copies `bytes` bytes of this CTA's shared memory to `dst` in another CTA of the cluster; `bar` is there too.
 GEN5_PTX void bulk_copy_to_cluster(uint32_t dst, uint32_t src, uint32_t bytes, uint32_t bar) {
   asm volatile(
       "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(dst),
@@ -108,7 +108,7 @@ GEN5_PTX void bulk_wait_group() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// The same, but finished means only that the source has been read and may be overwritten.
+/// Waits until at most `Pending` of this thread's groups still read their source; the others' may be overwritten.
 template <int Pending>
 GEN5_PTX void bulk_wait_group_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");

@@ -11,10 +11,10 @@ GEN5_PTX void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.
 /// space.
 GEN5_PTX void fence_proxy_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
-/// The same for shared memory of this CTA: between st.shared and a bulk store or tcgen05.mma that reads the bytes.
+/// Orders ordinary accesses to this CTA's shared memory and asynchronous ones: between st.shared and tcgen05.mma, say.
 GEN5_PTX void fence_proxy_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/// The same for global memory.
+/// fence.proxy.async for global memory.
 GEN5_PTX void fence_proxy_async_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 }  // namespace gen5::ptx

@@ -15,7 +15,7 @@ GEN5_PTX void clc_try_cancel(uint32_t response, uint32_t bar) {
       : "memory");
 }
 
-/// The same; every CTA of this cluster gets the answer, at the offsets of `response` and `bar` in each.
+/// A try_cancel whose answer every CTA of this cluster gets, at the offsets of `response` and `bar` in each.
 GEN5_PTX void clc_try_cancel_all(uint32_t response, uint32_t bar) {
   asm volatile(
       "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 "

@@ -5,7 +5,7 @@
 
 namespace gen5::ptx {
 
-/// Makes 8 bytes a barrier whose phases end after `count` arrivals (1 to 2^20 − 1) and all expected bytes.
+/// Makes 8 bytes an mbarrier whose phases end after `count` arrivals (1 to 2^20 − 1) and all expected bytes.
 GEN5_PTX void mbarrier_init(uint32_t bar, uint32_t count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar), "r"(count) : "memory");
 }
@@ -29,12 +29,12 @@ GEN5_PTX uint64_t mbarrier_arrive(uint32_t bar, uint32_t count) {
   return state;
 }
 
-/// One arrival on a barrier anywhere in the cluster (an address made by mapa), releasing to the cluster.
+/// One arrival on an mbarrier anywhere in the cluster (an address made by mapa), releasing to the cluster.
 GEN5_PTX void mbarrier_arrive_cluster(uint32_t bar) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory");
 }
 
-/// One arrival on a barrier anywhere in the cluster with the default semantics, .release.cta. Enough to say that
+/// One arrival on an mbarrier anywhere in the cluster with the default semantics, .release.cta. Enough to say that
 /// asynchronous reads have completed; the form above makes a GPU-wide fence of its release (read from ptxas 13.0's
 /// code).
 GEN5_PTX void mbarrier_arrive_remote(uint32_t bar) {
@@ -105,7 +105,7 @@ GEN5_PTX bool mbarrier_test_wait_parity(uint32_t bar, uint32_t parity) {
   return done != 0;
 }
 
-/// The same, but may sleep for a while before it answers.
+/// Has the phase of this parity completed? May sleep for a while before it answers.
 GEN5_PTX bool mbarrier_try_wait_parity(uint32_t bar, uint32_t parity) {
   uint32_t done;
   asm volatile(GEN5_PTX_SETS_P("mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;")
@@ -115,14 +115,14 @@ GEN5_PTX bool mbarrier_try_wait_parity(uint32_t bar, uint32_t parity) {
   return done != 0;
 }
 
-/// Not one instruction but the loop that every kernel writes: returns when the phase of this parity has completed, and
-/// everything released or copied into it can be read.
+/// Waits until the phase of this parity has completed; then everything released or copied into it can be read. It is a
+/// loop, since mbarrier.try_wait may answer before.
 GEN5_PTX void mbarrier_wait_parity(uint32_t bar, uint32_t parity) {
   while (!mbarrier_try_wait_parity(bar, parity)) {
   }
 }
 
-/// The same loop, acquiring what CTAs of the whole cluster released before they arrived.
+/// Such a loop that acquires what CTAs of the whole cluster released before they arrived.
 GEN5_PTX void mbarrier_wait_parity_cluster(uint32_t bar, uint32_t parity) {
   uint32_t done = 0;
   while (!done)

@@ -47,7 +47,7 @@ GEN5_PTX void tcgen05_mma_mxf4(uint32_t d, uint64_t a, uint64_t b, uint32_t ides
         : "memory");
 }
 
-/// The same with a scale for 16, ue4m3 or ue8m0.
+/// e2m1, two to a byte, 64 deep, a scale for 16, ue4m3 or ue8m0.
 template <int kCtaGroup = 1>
 GEN5_PTX void tcgen05_mma_mxf4nvf4(uint32_t d, uint64_t a, uint64_t b, uint32_t idesc, uint32_t sfa, uint32_t sfb,
                                    bool accumulate) {
