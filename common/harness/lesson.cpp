@@ -212,7 +212,7 @@ int teach(const Mistake& m) {
   if (!current_device().tinygpu) return teach_on_hardware(m);
 
   const std::vector<Outcome> wrong = run_in_all(m, true);
-  fmt::print("Effects in time, as late as is allowed, and shuffled{}:\n\n",
+  fmt::print("It runs as timed, with all effects as late as is allowed, and with them in a random order{}:\n\n",
              m.set.empty() ? "" : fmt::format(", with {}", m.set));
   print_outcomes(wrong);
   if (m.says != kNotYet && std::ranges::any_of(wrong, &Outcome::numbers_right) &&
