@@ -35,9 +35,9 @@ CountedRuns::CountedRuns(std::vector<std::string> command, Settings of_all, uint
 }
 
 CountedRuns::~CountedRuns() {
-  for (const CountedRun* r : running_) {
-    kill(r->process, SIGKILL);
-    waitpid(r->process, nullptr, 0);
+  for (const Running& r : running_) {
+    kill(r.process, SIGKILL);
+    waitpid(r.process, nullptr, 0);
   }
 }
 
@@ -52,9 +52,9 @@ void CountedRuns::take(std::span<CountedRun> runs) {
 void CountedRuns::start(CountedRun& run) {
   run.output = folder_.path() / fmt::format("output {}", started_++);
   std::fflush(nullptr);
-  run.process = fork();
-  if (run.process < 0) give_up(fmt::format("no process can be started: {}", std::strerror(errno)));
-  if (run.process == 0) {
+  const pid_t process = fork();
+  if (process < 0) give_up(fmt::format("no process can be started: {}", std::strerror(errno)));
+  if (process == 0) {
     signals_.restore();
     const int out = open(run.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (out < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(out, STDERR_FILENO) < 0) _exit(126);
@@ -62,7 +62,7 @@ void CountedRuns::start(CountedRun& run) {
     for (const auto& [name, value] : run.settings) set_environment(name, value);
     _exit(become(command_));
   }
-  running_.push_back(&run);
+  running_.push_back({process, &run});
 }
 
 void CountedRuns::await_one() {
@@ -70,9 +70,9 @@ void CountedRuns::await_one() {
   pid_t ended = 0;
   while ((ended = waitpid(-1, &status, WNOHANG)) == 0)
     if (const int s = signals_.await_child()) throw CLI::RuntimeError(128 + s);
-  const auto found = std::ranges::find(running_, ended, &CountedRun::process);
+  const auto found = std::ranges::find(running_, ended, &Running::process);
   if (found == running_.end()) return;
-  CountedRun& run = **found;
+  CountedRun& run = *found->run;
   running_.erase(found);
   run.status = status;
   read(run);

@@ -18,7 +18,6 @@ namespace tinygpu::cli {
 
 struct CountedRun {
   Settings settings = {};  // beside those of all runs
-  pid_t process = 0;       // while it runs
   int status = 0;          // as waitpid has it
   std::filesystem::path output = {};
   std::vector<std::pair<std::string, uint64_t>> kernels = {};  // by name as the program has it, cycles of all launches
@@ -49,7 +48,11 @@ class CountedRuns {
   const uint32_t jobs_;
   const TemporaryFolder folder_;
   EndSignals signals_;
-  std::vector<CountedRun*> running_;
+  struct Running {
+    pid_t process;
+    CountedRun* run;  // of who has called take(), which may be gone where that has thrown
+  };
+  std::vector<Running> running_;
   size_t started_ = 0;
 };
 
