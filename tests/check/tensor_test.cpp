@@ -230,6 +230,29 @@ TEST(TensorRaces, DeallocComesBehindAllUses) {
   EXPECT_THAT(k.findings(), Contains(AllOf(StartsWith("data-race: "), HasSubstr("tcgen05.dealloc"))));
 }
 
+// A warp of the other CTA has stored and arrived without a scope; an MMA behind that, and its commit, tell its own CTA
+// that the store is over.
+TEST(TensorRaces, ACommitBehindAnArriveWithoutAScope) {
+  const auto body = [](const char* waits) {
+    return "  mapa.shared::cluster.u32 %r2, %b, 0; setp.eq.and.u32 %p1, %k, 1, %p11; setp.eq.and.u32 %p2, %k, 0, %p8;\n"
+           "  @%p1 tcgen05.st.sync.aligned.32x32b.x1.b32 [%mine], {%t};\n  @%p1 tcgen05.wait::st.sync.aligned;\n"
+           "  @%p1 mbarrier.arrive.shared::cluster.b64 _, [%r2+32];\n" +
+           wait(waits, 32) +
+           "  @%p2 tcgen05.mma.cta_group::1.kind::f16 [%base], %desc, %desc, %idesc, %p13;\n  { .reg .b16 %h; mov.b16 "
+           "%h, 3;\n  @%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+           "[%b], %h; }\n" +
+           wait("%p12");
+  };
+  Kernel k;
+  k.tensor = true;
+  k.ctas = 2;
+  k.change = [](std::string text) { return text.erase(text.rfind("bar.sync 0;"), 11); };
+  k.body = body("%p2");
+  EXPECT_THAT(found_in_all_orders(k), Not(Contains(StartsWith("data-race: "))));
+  k.body = body("%p13");  // the MMA does not come behind the arrive
+  EXPECT_THAT(k.findings(), Contains(AllOf(StartsWith("data-race: "), HasSubstr("tcgen05.dealloc"))));
+}
+
 const std::string kFill = "  mad.lo.u32 %r0, %t, 64, %s;\n  st.shared.u32 [%r0], %t;\n";
 
 TEST(TensorRaces, OperandsAreHandedToTheAsyncProxy) {

@@ -141,7 +141,8 @@ void operation_arrives(const Event& e) {
   Views over = op.released;
   // A commit speaks for MMAs, not for what their thread knew when it issued them: that is not promised.
   if (commit)
-    for (const View v : {happened, nearly, by_operation}) over.of[by_operation].join(op.sees.of[v]);
+    for (const View v : {happened, nearly, by_operation, relied_on, by_meeting})
+      over.of[by_operation].join(op.sees.of[v]);
   if (commit) {
     over.of[caused].join(op.sees.of[caused]);
     over.of[caused].join(op.before);
