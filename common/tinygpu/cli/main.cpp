@@ -20,8 +20,8 @@ std::string no_command(const CLI::App& app, const std::string& word) {
   }
   if (word.starts_with('-')) return {};
   if (word == "popcorn")
-    return "popcorn belongs to the Python package (pip install); in a clone: PYTHONPATH=python python3 -m gen5.popcorn "
-           "FOLDER";
+    return "popcorn belongs to the Python package (pip install); in a clone, with numpy: PYTHONPATH=python python3 -m "
+           "gen5.popcorn FOLDER";
   return "no command '" + word + "'; known: " + known;
 }
 
