@@ -8,8 +8,8 @@
   samples.py --table                 that table; --write-note renews it in notes/reference/cuda_samples.md, --check-note looks whether it is there
   samples.py --check-results         whether the runs said what samples_said.json says; exit 77 where none has run
 
-GEN5_CUDA_SAMPLES names the folder that NVIDIA's build left, or several with colons between: a program NAME lies in a folder NAME. GEN5 names the
-gen5 program. A sample compares with its own reference, and its exit code says how that went; 2 is its own word for "I cannot run here"."""
+GEN5_CUDA_SAMPLES names the folder that NVIDIA's build left, or several with colons between: a program NAME lies in a folder NAME. A program that
+samples_small.py built says in changed.txt beside it what is smaller in its source, and so does the table. GEN5 names the gen5 program. A sample compares with its own reference, and its exit code says how that went; 2 is its own word for "I cannot run here"."""
 
 import argparse
 import collections
@@ -23,6 +23,7 @@ import time
 
 import fetch
 import kept
+import samples_small
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GEN5 = os.environ.get("GEN5", str(ROOT / "build/default/bin/gen5"))
@@ -64,6 +65,8 @@ SAMPLES = {name: "" for name in """
     "FDTD3d": "--dimx=96 --dimy=96 --dimz=96 --timesteps=1",
     "SobolQRNG": "--vectors=1000 --dimensions=20",
     "UnifiedMemoryPerf": "-kernel-iterations=1",
+    "globalToShmemAsyncCopy": "-wA=128 -hA=128 -wB=128 -hB=128",
+    "NV12toBGRandResize": "-input=data/test1920x1080.nv12 -width=1920 -height=1080 -dst_width=640 -dst_height=480 -batch=1",
     "p2pBandwidthLatencyTest": "--numElems=10000",
     "cdpSimplePrint": "-depth=2",
     "cdpAdvancedQuicksort": "-size=5000",
@@ -73,22 +76,7 @@ SAMPLES = {name: "" for name in """
 }
 
 # What has not been run, for its size, which no argument changes.
-LARGE = {
-    "BlackScholes": "512 launches of 2 million threads",
-    "HSOpticalFlow": "7,500 solver steps, on images of five sizes",
-    "MonteCarloMultiGPU": "8,192 options of 262,144 paths",
-    "UnifiedMemoryPerf": "products of matrices of up to 16 MB, in each kind of memory",
-    "bf16TensorCoreGemm": "8192³",
-    "convolutionSeparable": "17 rounds of two filters on 3072 × 3072",
-    "convolutionTexture": "10 rounds of two filters by textures, 3072 × 1536",
-    "cudaTensorCoreGemm": "4096³",
-    "dmmaTensorCoreGemm": "8192 × 8192 × 4096 in f64",
-    "immaTensorCoreGemm": "4096³",
-    "quasirandomGenerator": "20 rounds of 3 million numbers",
-    "segmentationTreeThrust": "the spanning tree of 1.2 million pixels",
-    "stereoDisparity": "17 shifts of 17 × 17 pixels around 341,120",
-    "tf32TensorCoreGemm": "8192 × 8192 × 4096",
-}
+LARGE = {"segmentationTreeThrust": "the spanning tree of 1.2 million pixels"}
 
 # Why the others do not run.
 LEFT_OUT = {
@@ -120,7 +108,7 @@ def verdict(code, said):
     """In words, and why where it is not right."""
     refusals = r"error\[(?:not-modelled|not-implemented|private-interface)\]: (.*)"
     refused = re.search(refusals, said) or re.search(r"(\w+ is not implemented by tinygpu.*)", said)
-    broken = re.search(r"\bFAIL(?:ED)?\b|[Tt]est failed|Result = FAIL|Errors detected", said)
+    broken = re.search(r"\bFAIL(?:ED)?\b|[Tt]est failed|Result = FAIL|Errors detected|mismatch i=", said)
     if code == 0 and not broken:
         return "right", ""
     if code == 2:
@@ -150,7 +138,9 @@ def run_one(program, name, machine):
         said = process.communicate()[0]
         result, why = "slow", f"more than {SECONDS:.0f} s"
     codes = sorted(set(re.findall(r"tinygpu (?:warning|error)\[([\w-]+)\]", said)))
-    return {"verdict": result, "why": why[:160], "codes": codes, "seconds": round(time.monotonic() - start)}, said
+    changed = program.parent / samples_small.CHANGED
+    return {"verdict": result, "why": why[:160], "codes": codes, "seconds": round(time.monotonic() - start),
+            "changed": changed.read_text().strip() if changed.exists() else ""}, said
 
 
 def run_all(words, machines):
@@ -198,16 +188,25 @@ def results():
 def keep():
     said = kept.load(SAID)
     for name, machine, result in results():
-        said.setdefault(name, {})[machine] = {key: result[key] for key in ("verdict", "why", "codes")}
+        said.setdefault(name, {})[machine] = {key: result[key] for key in ("verdict", "why", "codes", "changed") if result[key] or key != "changed"}
     kept.save(SAID, {name: said[name] for name in SAMPLES if name in said})
+
+
+def asked(name, runs):
+    """Its arguments, and what is smaller in its source."""
+    words = [f"`{SAMPLES[name]}`"] if SAMPLES[name] else []
+    for changed in sorted({run["changed"] for run in runs.values() if "changed" in run}):
+        of = [machine for machine in MACHINES if runs.get(machine, {}).get("changed") == changed]
+        words.append(f"in the source {changed}" + (f" ({of[0]})" if len(of) == 1 else ""))
+    return "; ".join(words)
 
 
 def table():
     said = kept.load(SAID)
     lines = ["| sample | arguments | " + " | ".join(MACHINES) + " |", "|---|---|" + "---|" * len(MACHINES)]
-    for name, arguments in SAMPLES.items():
+    for name in SAMPLES:
         cells = [cell(said.get(name, {}).get(machine), name) for machine in MACHINES]
-        lines.append(f"| {name} | {arguments and f'`{arguments}`'} | " + " | ".join(cells) + " |")
+        lines.append(f"| {name} | {asked(name, said.get(name, {}))} | " + " | ".join(cells) + " |")
     runs = [run for name in SAMPLES for run in said.get(name, {}).values()]
     count = collections.Counter(run["verdict"] for run in runs)
     answered = len(runs) - count["slow"]
