@@ -65,7 +65,7 @@ SAMPLES = {name: "" for name in """
     "FDTD3d": "--dimx=96 --dimy=96 --dimz=96 --timesteps=1",
     "SobolQRNG": "--vectors=1000 --dimensions=20",
     "UnifiedMemoryPerf": "-kernel-iterations=1",
-    "globalToShmemAsyncCopy": "-wA=128 -hA=128 -wB=128 -hB=128",
+    "globalToShmemAsyncCopy": "-wA=64 -hA=64 -wB=64 -hB=64",
     "NV12toBGRandResize": "-input=data/test1920x1080.nv12 -width=1920 -height=1080 -dst_width=640 -dst_height=480 -batch=1",
     "p2pBandwidthLatencyTest": "--numElems=10000",
     "cdpSimplePrint": "-depth=2",
