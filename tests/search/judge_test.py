@@ -49,7 +49,7 @@ def beside_cublas(*names):
 
 
 # The first eight kernels, and with those that come next.
-assert ["%d %.3f" % beside_cublas(*names) for names in (["first8"], ["first8", "first16"])] == ["12 0.998", "12 1.002"]
+assert ["%d %.3f" % beside_cublas(*names) for names in (["first8"], ["first8", "first16"])] == ["12 0.998", "12 1.005"]
 # The fastest kernels of the space, beside cuBLAS in the same runs.
 assert float(means[-1].split("|")[-2]) >= 1.0, means[-1]
 print(*means, sep="\n")
