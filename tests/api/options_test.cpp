@@ -90,7 +90,7 @@ TEST(Options, BadValuesAreRefusedWithWhatToWrite) {
   const std::pair<const char*, std::map<const char*, const char*>> all[] = {
       {"write auto, hardware or tinygpu", {{"GEN5_DEVICE", "gpu"}}},
       {"write timed, late or seeded", {{"GEN5_ORDER", "early"}}},
-      {"write quick or races", {{"GEN5_CHECK", "Races"}}},
+      {"write quick, races or none", {{"GEN5_CHECK", "Races"}}},
       {"write warn or strict", {{"GEN5_TMEM_CHECKS", "1"}}},
       {"write a whole number that is not negative", {{"GEN5_SEED", "-1"}, {"GEN5_MAX_CYCLES", "18446744073709551616"}}},
       {"write a whole number from 0 to 65535", {{"GEN5_THREADS", "all"}}},
@@ -118,6 +118,10 @@ TEST(Options, AJsonObjectChangesThem) {
   EXPECT_TRUE(o.observation.races && o.timing_only);
   EXPECT_EQ(o.threads, 2);
   EXPECT_EQ(o.max_cycles, 5u) << "it was not named";
+  o = with_json(o, nlohmann::json::parse(R"({"check": "none"})"));
+  EXPECT_TRUE(o.observation.unchecked && !o.observation.races);
+  o = with_json(o, nlohmann::json::parse(R"({"check": "races"})"));
+  EXPECT_TRUE(!o.observation.unchecked && o.observation.races);
 }
 
 TEST(Options, AJsonObjectIsJudgedByTheSameTable) {

@@ -90,6 +90,7 @@ void Machine::run_by(const Options& o) {
   gpu_.options.max_cycles = o.max_cycles;
   gpu_.options.timing_only = o.timing_only;
   gpu_.options.strict_tmem = o.strict_tmem;
+  unchecked_ = o.observation.unchecked;
   choose_checks();
 }
 
@@ -100,7 +101,10 @@ void Machine::look_for_races(bool races) {
 
 void Machine::choose_checks() {
   using checks::Level;
-  const Level level = gpu_.options.timing_only ? Level::clock_alone : races_ ? Level::races : Level::quick;
+  const Level level = unchecked_                 ? Level::none
+                      : gpu_.options.timing_only ? Level::clock_alone
+                      : races_                   ? Level::races
+                                                 : Level::quick;
   if (level == level_) return;
   level_ = level;
   checks_ = checks::AllChecks(level);

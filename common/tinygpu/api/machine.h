@@ -139,7 +139,7 @@ class Machine {
   void attach(std::vector<Observer*> observers) { attached_ = std::move(observers); }
   /// The race check in place of the quick checks, or those again. A timing-only run has neither.
   void look_for_races(bool races);
-  /// How launches run from now on: order, seed, threads, max_cycles, timing_only, strict_tmem.
+  /// How launches run from now on: order, seed, threads, max_cycles, timing_only, strict_tmem, and whether checks run.
   void run_by(const Options& options);
   /// Diagnoses then call things as these lines of CUDA do. `read` is called on any host thread.
   void read_sources(ReadLine read) { gpu_.options.source_line = std::move(read); }
@@ -193,7 +193,7 @@ class Machine {
   Memory memory_;
   checks::Level level_ = checks::Level::quick;  // that of checks_
   checks::AllChecks checks_;
-  bool races_ = false;
+  bool races_ = false, unchecked_ = false;
   std::unique_ptr<checks::Coverage> coverage_;
   std::unique_ptr<checks::OrderPath> order_;
   std::unique_ptr<checks::UnwrittenMemory> unwritten_;

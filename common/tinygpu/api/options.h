@@ -21,7 +21,8 @@ class OptionError : public std::runtime_error {
 
 /// What observers are attached to launches, and the files that they write. Empty names: no file.
 struct ObservationOptions {
-  bool races = false;  // the race check in place of the quick checks
+  bool races = false;      // the race check in place of the quick checks
+  bool unchecked = false;  // no checks: only what stops a kernel is told
   std::string trace;
   uint32_t trace_sms = 0, trace_kernels = 0;  // 0: a timeline's own limits
   bool profile = false;                       // printed at the end of the process

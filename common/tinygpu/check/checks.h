@@ -15,6 +15,7 @@ enum class Level : uint8_t {
   races,          // every order that is missing (check/races)
   without_races,  // the quick ones without that of the first cluster: what watches the other clusters watches all
   clock_alone,  // of a timing-only run, which leaves accesses out: what follows mbarriers, whose accesses are all there
+  none,
 };
 
 /// Of the check for races: its notes say what is kept though no manual promises it, and what it does not follow. A run

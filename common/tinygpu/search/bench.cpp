@@ -167,6 +167,8 @@ double Bench::run_cycles(const Point& p, const fs::path& binary, const Sample& p
                                  "--machine",
                                  options_.machine,
                                  "--timing-only",
+                                 "--check",
+                                 "none",
                                  "--clock",
                                  "highest",
                                  "--threads",

@@ -178,44 +178,46 @@ void BulkEngine::tell_box(const Flight& flight, const std::shared_ptr<const Tens
   flight.told->shared = offset;
 }
 
-void BulkEngine::land(SmPartition& partition, uint64_t when, const Landing& to, uint64_t bytes, uint32_t filled,
-                      const Flight& flight, std::function<void(Cta&, uint32_t, uint64_t)> copy) {
+void BulkEngine::land(SmPartition& partition, uint64_t when, const std::shared_ptr<const Load>& load) {
   // Each landing is independent of every other; its transactions complete behind its own bytes.
-  partition.events.schedule(
-      when, partition.events.new_channel(), flight.who, [=, &partition, copy = std::move(copy)](uint64_t now) {
-        const Origin& who = flight.who;
-        if (to.cta->exited || to.signal.cta->exited) {
-          if (to.cta->key == who.cta) {
-            who.report(Severity::warning, "group-not-waited",
-                       "the CTA ended while this copy into its shared memory was in flight",
-                       "wait on the copy's mbarrier before the CTA ends");
-            return;
+  for (const Landing& to : load->landings)
+    partition.events.schedule(
+        when, partition.events.new_channel(), load->flight.who, [&partition, load, &to](uint64_t now) {
+          const Origin& who = load->flight.who;
+          if (to.cta->exited || to.signal.cta->exited) {
+            if (to.cta->key == who.cta) {
+              who.report(Severity::warning, "group-not-waited",
+                         "the CTA ended while this copy into its shared memory was in flight",
+                         "wait on the copy's mbarrier before the CTA ends");
+              return;
+            }
+            who.fault(
+                FaultKind::launch_failure, "exit-with-remote-access",
+                fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
+                "end with barrier.cluster.arrive and .wait so that no CTA exits while other CTAs still access its "
+                "shared memory");
           }
-          who.fault(FaultKind::launch_failure, "exit-with-remote-access",
-                    fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
-                    "end with barrier.cluster.arrive and .wait so that no CTA exits while other CTAs still access its "
-                    "shared memory");
-        }
-        copy(*to.cta, to.offset, now);
-        if (to.cta->mbarriers.overlaps(to.offset, filled))
-          who.report(Severity::warning, "mbarrier-memory-reused",
-                     fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
-                     "keep buffers and mbarriers apart, or end the mbarrier with mbarrier.inval first");
-        tell_complete(partition, flight.told, flight.begin, now);
-        mbarrier_complete_tx(*to.signal.cta, to.signal.offset, bytes, now, who);
-      });
+          load->copy(*to.cta, to.offset, now);
+          if (to.cta->mbarriers.overlaps(to.offset, load->filled))
+            who.report(Severity::warning, "mbarrier-memory-reused",
+                       fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
+                       "keep buffers and mbarriers apart, or end the mbarrier with mbarrier.inval first");
+          tell_complete(partition, load->flight.told, load->flight.begin, now);
+          mbarrier_complete_tx(*to.signal.cta, to.signal.offset, load->bytes, now, who);
+        });
 }
 
-void BulkEngine::fetch(Warp& w, const Flight& flight, double busy, uint64_t latency,
-                       std::function<void(uint64_t when)> land) {
-  if (w.spec().free.loads) return land(flight.through);
-  MemoryRequests& memory = w.partition().memory;
-  memory.spread_over(busy);
-  if (w.told(Observer::traffic)) memory.tell_missed(flight.who);
-  memory.ask(MemoryRequests::Kind::read, w.sm(), flight.begin,
-             [&timing = w.timing().tma, at = flight.through + latency, land = std::move(land)](const MemoryReply& r) {
-               land(at + timing.miss(r.missed) + r.delay);
-             });
+void BulkEngine::fetch(Warp& w, double busy, uint64_t latency, std::shared_ptr<const Load> load) {
+  SmPartition& partition = w.partition();
+  const Flight& flight = load->flight;
+  if (w.spec().free.loads) return land(partition, flight.through, load);
+  partition.memory.spread_over(busy);
+  if (w.told(Observer::traffic)) partition.memory.tell_missed(flight.who);
+  const uint64_t begin = flight.begin, at = flight.through + latency;
+  partition.memory.ask(MemoryRequests::Kind::read, w.sm(), begin,
+                       [&partition, &timing = w.timing().tma, at, load = std::move(load)](const MemoryReply& r) {
+                         land(partition, at + timing.miss(r.missed) + r.delay, load);
+                       });
 }
 
 void BulkEngine::send(Warp& w, const Flight& flight, double busy, bool reduces) {
@@ -228,8 +230,7 @@ void BulkEngine::send(Warp& w, const Flight& flight, double busy, bool reduces) 
              });
 }
 
-void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings,
-                             bool multicast) {
+void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, std::vector<Landing> landings, bool multicast) {
   const TmaTiming& timing = w.timing().tma;
   // A box that fits nowhere would keep the engine, and this machine, for hours before its bytes are refused.
   for (const Landing& to : landings) box.check_fits(*to.cta, to.offset, origin_of(w, lane), "a tensor load");
@@ -250,24 +251,24 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, const std:
   const auto shared_box = std::make_shared<const TensorBox>(box);
   if (!landings.empty()) tell_box(flight, shared_box, landings.front().offset);
   if (!w.spec().free.loads) box.add_lines(w.partition().memory);
-  fetch(w, flight, pace.busy, latency, [=, this, &partition = w.partition()](uint64_t when) {
-    for (const Landing& to : landings)
-      land(partition, when, to, bytes, shared_box->shared_without_gaps(to.offset) ? uint32_t(shared_box->extent()) : 0,
-           flight, [shared_box, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
-             const SmPartition& partition = cta.cluster.partition;
-             if (who.launch->options.timing_only)
-               cta.extensions.get<SkippedCopies>().add(offset, shared_box->extent());
-             else
-               shared_box->load(who.launch->gpu.memory, cta, offset, who);
-             tell_operation(partition, AccessKind::read, Proxy::async, who, nullptr, now,
-                            [&](MemoryAccess::Range f) { shared_box->each_global(true, f); });
-             tell_operation(partition, AccessKind::write, Proxy::async, who, &cta, now,
-                            [&](MemoryAccess::Range f) { shared_box->each_shared(offset, true, f); },
-                            {"", nullptr, 0, shared_box, offset});
-           });
-  });
   w.partition().counters["tma.load.bytes"] += bytes * landings.size();
   w.partition().counters[kCopiedBytes] += bytes;
+  // Of a multicast all offsets are the same.
+  const bool whole = !landings.empty() && box.shared_without_gaps(landings.front().offset);
+  auto load = std::make_shared<Load>(Load{flight, std::move(landings), bytes, whole ? uint32_t(box.extent()) : 0, {}});
+  load->copy = [shared_box, &who = load->flight.who](Cta& cta, uint32_t offset, uint64_t now) {
+    const SmPartition& partition = cta.cluster.partition;
+    if (who.launch->options.timing_only)
+      cta.extensions.get<SkippedCopies>().add(offset, shared_box->extent());
+    else
+      shared_box->load(who.launch->gpu.memory, cta, offset, who);
+    tell_operation(partition, AccessKind::read, Proxy::async, who, nullptr, now,
+                   [&](MemoryAccess::Range f) { shared_box->each_global(true, f); });
+    tell_operation(partition, AccessKind::write, Proxy::async, who, &cta, now,
+                   [&](MemoryAccess::Range f) { shared_box->each_shared(offset, true, f); },
+                   {"", nullptr, 0, shared_box, offset});
+  };
+  fetch(w, pace.busy, latency, std::move(load));
 }
 
 template <class Read, class Write>
@@ -360,7 +361,7 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
 }
 
 void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ignored ignored,
-                           const std::vector<Landing>& landings, bool multicast) {
+                           std::vector<Landing> landings, bool multicast) {
   const TmaTiming& timing = w.timing().tma;
   const TmaTiming::Pace pace = timing.load(bytes);
   const Flight flight =
@@ -374,26 +375,25 @@ void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ign
       timing.latency + timing.far((bytes + 127) / 128) + (multicast ? timing.multicast_latency : 0);
   // A copy that fits nowhere is refused when it lands.
   if (bytes <= w.cta().shared.size() && !w.spec().free.loads) w.partition().memory.add_lines(from, bytes);
-  fetch(w, flight, pace.busy, latency, [=, this, &partition = w.partition()](uint64_t when) {
-    for (const Landing& to : landings)
-      land(partition, when, to, bytes, bytes, flight, [=, who = flight.who](Cta& cta, uint32_t offset, uint64_t now) {
-        if (bytes <= ignored.left + ignored.right) return;
-        const uint64_t first = from + ignored.left;
-        const uint32_t target = offset + ignored.left, moved = bytes - ignored.left - ignored.right;
-        GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
-        const uint8_t* source = global.at(first, moved);
-        uint8_t* const to = shared_range(cta, offset, bytes, who, "a bulk copy") + ignored.left;
-        if (who.launch->options.timing_only)
-          cta.extensions.get<SkippedCopies>().add(target, moved);
-        else
-          std::memcpy(to, source, moved);
-        const SmPartition& partition = cta.cluster.partition;
-        tell_operation(partition, AccessKind::read, Proxy::async, who, nullptr, now, first, moved);
-        tell_operation(partition, AccessKind::write, Proxy::async, who, &cta, now, target, moved);
-      });
-  });
   w.partition().counters["tma.load.bytes"] += uint64_t(bytes) * landings.size();
   w.partition().counters[kCopiedBytes] += bytes;
+  auto load = std::make_shared<Load>(Load{flight, std::move(landings), bytes, bytes, {}});
+  load->copy = [from, bytes, ignored, &who = load->flight.who](Cta& cta, uint32_t offset, uint64_t now) {
+    if (bytes <= ignored.left + ignored.right) return;
+    const uint64_t first = from + ignored.left;
+    const uint32_t target = offset + ignored.left, moved = bytes - ignored.left - ignored.right;
+    GlobalView global(who.launch->gpu.memory, who, "a bulk copy");
+    const uint8_t* source = global.at(first, moved);
+    uint8_t* const to = shared_range(cta, offset, bytes, who, "a bulk copy") + ignored.left;
+    if (who.launch->options.timing_only)
+      cta.extensions.get<SkippedCopies>().add(target, moved);
+    else
+      std::memcpy(to, source, moved);
+    const SmPartition& partition = cta.cluster.partition;
+    tell_operation(partition, AccessKind::read, Proxy::async, who, nullptr, now, first, moved);
+    tell_operation(partition, AccessKind::write, Proxy::async, who, &cta, now, target, moved);
+  };
+  fetch(w, pace.busy, latency, std::move(load));
 }
 
 void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
@@ -407,24 +407,24 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
               o.shared_uses = {use_of(*source, false, from, bytes),
                                signalling(use_of(*to.cta, true, to.offset, bytes), to.signal)};
             });
-  const Origin& who = flight.who;
-  tell(MemoryTraffic{w.partition(), who, w.sm().index, w.time(), 2ull * bytes});
+  tell(MemoryTraffic{w.partition(), flight.who, w.sm().index, w.time(), 2ull * bytes});
   const bool reduces = operation != nullptr;
   const ReduceOperation op = operation ? *operation : ReduceOperation::add;
-  land(w.partition(), flight.through + first + timing.cluster_latency, to, bytes, bytes, flight,
-       [=, who = who](Cta& cta, uint32_t offset, uint64_t now) {
-         if (!bytes) return;
-         const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
-         uint8_t* host = shared_range(cta, offset, bytes, who, "a bulk copy");
-         if (reduces)
-           reduce(op, type, host, data, bytes);
-         else
-           std::memmove(host, data, bytes);
-         const SmPartition& partition = cta.cluster.partition;
-         tell_operation(partition, AccessKind::read, Proxy::async, who, source, now, from, bytes);
-         tell_operation(partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who, &cta, now,
-                        offset, bytes);
-       });
+  const auto load = std::make_shared<Load>(Load{flight, {to}, bytes, bytes, {}});
+  load->copy = [=, &who = load->flight.who](Cta& cta, uint32_t offset, uint64_t now) {
+    if (!bytes) return;
+    const uint8_t* data = shared_range(*source, from, bytes, who, "a bulk copy");
+    uint8_t* host = shared_range(cta, offset, bytes, who, "a bulk copy");
+    if (reduces)
+      reduce(op, type, host, data, bytes);
+    else
+      std::memmove(host, data, bytes);
+    const SmPartition& partition = cta.cluster.partition;
+    tell_operation(partition, AccessKind::read, Proxy::async, who, source, now, from, bytes);
+    tell_operation(partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who, &cta, now, offset,
+                   bytes);
+  };
+  land(w.partition(), flight.through + first + timing.cluster_latency, load);
 }
 
 void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,

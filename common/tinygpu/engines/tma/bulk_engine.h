@@ -74,7 +74,7 @@ class BulkEngine final : public Extension {
 
   // ---- Operations
   /// Shared memory ← a box, in each of `landings`.
-  void tensor_load(Warp& w, int lane, const TensorBox& box, const std::vector<Landing>& landings, bool multicast);
+  void tensor_load(Warp& w, int lane, const TensorBox& box, std::vector<Landing> landings, bool multicast);
   /// A box ← shared memory of the warp's CTA; `operation` null: a store. All of `lanes` have it in their bulk groups;
   /// the first is named where something is wrong.
   void tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uint32_t offset, const ReduceOperation* operation);
@@ -83,8 +83,8 @@ class BulkEngine final : public Extension {
     uint32_t left = 0, right = 0;
   };
   /// Shared memory ← global memory.
-  void bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ignored ignored,
-                 const std::vector<Landing>& landings, bool multicast);
+  void bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ignored ignored, std::vector<Landing> landings,
+                 bool multicast);
   /// Another CTA's shared memory ← this CTA's, copied or reduced.
   void bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t bytes, const Landing& to,
                        const ReduceOperation* operation, ReduceType type);
@@ -107,18 +107,25 @@ class BulkEngine final : public Extension {
     ToldOperation told;
     uint64_t begin, through;
   };
+  /// A copy to shared memory under way, which all of its effects have in common.
+  struct Load {
+    Flight flight;
+    std::vector<Landing> landings;
+    uint64_t bytes;   // that an mbarrier counts
+    uint32_t filled;  // bytes of shared memory from the operand's address on; 0 if it leaves gaps
+    std::function<void(Cta&, uint32_t offset, uint64_t now)> copy;
+  };
   /// Takes the engine for a copy of `bytes` that lands in `parts`, at `now` or when it is free. `uses` tells observers
   /// where in shared memory.
   Flight start(Warp& w, int lane, AsyncOperation::Kind kind, uint64_t now, TmaTiming::Pace pace, uint64_t bytes,
                size_t parts, FunctionRef<void(AsyncOperation&)> uses);
   /// Observers hear which box a copy moves, and where in shared memory it begins.
   static void tell_box(const Flight& flight, const std::shared_ptr<const TensorBox>& box, uint32_t offset);
-  /// `filled`: bytes of shared memory from the operand's address on that it fills; 0 if it leaves gaps.
-  void land(SmPartition& partition, uint64_t when, const Landing& to, uint64_t bytes, uint32_t filled,
-            const Flight& flight, std::function<void(Cta&, uint32_t offset, uint64_t now)> copy);
-  /// Asks the chip's memory for the lines that have been added, over the `busy` cycles of the flight. `land(when)`: the
-  /// last bytes are there `latency` behind the flight's last piece, or later.
-  void fetch(Warp& w, const Flight& flight, double busy, uint64_t latency, std::function<void(uint64_t when)> land);
+  /// At `when`, in each of its landings.
+  static void land(SmPartition& partition, uint64_t when, const std::shared_ptr<const Load>& load);
+  /// Asks the chip's memory for the lines that have been added, over the `busy` cycles of the flight. It lands
+  /// `latency` behind the flight's last piece, or later.
+  void fetch(Warp& w, double busy, uint64_t latency, std::shared_ptr<const Load> load);
   /// Sends the lines that have been added. The engine waits when too many are on their way.
   void send(Warp& w, const Flight& flight, double busy, bool reduces);
   template <class Read, class Write>

@@ -49,6 +49,9 @@ void TensorMemory::write_rows(const TmemRect& rect, const uint32_t* in, size_t s
 }
 
 void TensorMemory::mark_written(const TmemRect& rect) {
+  // MMAs of a tile write the same cells again and again.
+  if (std::ranges::find(marked_, rect) != marked_.end()) return;
+  marked_[next_mark_++ % marked_.size()] = rect;
   uint32_t bits[4];
   for (uint32_t p = 0; p < 4; ++p) bits[p] = partition_bits(rect.lane, rect.lanes, p);
   for (uint32_t c = rect.column; c < rect.column + rect.columns; ++c)
@@ -82,6 +85,7 @@ int TensorMemory::find_free(uint32_t taken, uint32_t units) {
 
 void TensorMemory::take(Cta& owner, uint32_t first, uint32_t units, uint32_t cta_group, const Origin& who) {
   blocks_.push_back({&owner, first, units, cta_group, who});
+  marked_ = {};
   for (uint32_t u = first; u < first + units; ++u) {
     taken_ |= 1u << u;
     unit_owner_[u] = &owner;

@@ -61,7 +61,10 @@ class TensorMemory final : public Extension {
   void mark_written(uint32_t c, uint32_t partition, uint32_t lanes) { written_[c][partition] |= lanes; }
   void mark_written(const TmemRect& rect);
   /// Replaces the marks of a partition: cells that moved take theirs along.
-  void set_written(uint32_t c, uint32_t partition, uint32_t lanes) { written_[c][partition] = lanes; }
+  void set_written(uint32_t c, uint32_t partition, uint32_t lanes) {
+    written_[c][partition] = lanes;
+    marked_ = {};
+  }
   bool all_written(const TmemRect& rect) const;
   bool any_written(const TmemRect& rect) const;
 
@@ -127,6 +130,8 @@ class TensorMemory final : public Extension {
   std::unique_ptr<uint32_t[]> storage_;
   uint32_t* cells_ = nullptr;                                    // [column][lane]
   std::array<std::array<uint32_t, 4>, kTmemColumns> written_{};  // [column][partition], bit = lane % 32
+  std::array<TmemRect, 4> marked_{};                             // as written, last; in turns
+  uint32_t next_mark_ = 0;
   std::array<const Cta*, kTmemUnits> unit_owner_{};
   uint32_t taken_ = 0;
   std::vector<Block> blocks_;

@@ -10,7 +10,9 @@ namespace tinygpu {
 namespace {
 
 constexpr double kSector = kSectorBytes;
-constexpr int kAskedBits = 13;
+// The tables are larger than what is near the host's processor, and who asked for a line last can lie anywhere in them:
+// the host hears so many lines ahead what it will need.
+constexpr size_t kAhead = 16;
 
 /// Neighbouring lines lie in different atomic units, and so do those a power of two apart.
 uint64_t spread(uint64_t line) { return line ^ line >> 5 ^ line >> 11 ^ line >> 17; }
@@ -46,15 +48,19 @@ ChipMemory::ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms)
       in_(count_of(places_, &ChipPlace::cpc), 2 * slices_each_, timing.l2_write_bytes, timing.cpc_write_bytes,
           timing.slice_write_bytes),
       out_(count_of(places_, &ChipPlace::gpc), 2 * slices_each_, timing.l2_bytes, timing.gpc_bytes, timing.slice_bytes),
+      request_(in_.busy(timing.l2_request, timing.l2_request)),
       gpcs_shared_(out_.parts.size()),
       atomics_(slices_each_),
-      asked_(gpcs_shared_.size() << kAskedBits) {}
-
-/// Which line lies where is not published. On an H200 slices get shares of a copy that lie up to 1.7 % from their
-/// mean (ncu), which is what chance would do. So a slice is behind the others at times, and a chip that
-/// is nearly full waits for it.
-size_t ChipMemory::slice_of(uint32_t half, uint64_t line) const {
-  return half * slices_each_ + place_of(line, slices_each_);
+      asked_(gpcs_shared_.size() << kAskedBits) {
+  for (size_t sectors = 0; sectors <= kMostSectors; ++sectors) {
+    const double bytes = kSector * double(sectors), least = timing.l2_read_least;
+    // A slice gives so much at least.
+    answer_[sectors] = out_.busy(bytes, std::ceil(bytes / least) * least);
+    const double written = std::max(timing.l2_write_least, bytes);
+    write_[sectors] = in_.busy(written, written);
+    update_[sectors] = in_.busy(bytes, bytes);
+    shared_[sectors] = bytes / timing.gpc_shared_bytes;
+  }
 }
 
 /// Two slices have a unit between them, and so have four lines that lie side by side (inferred: on an H200 sixteen
@@ -62,21 +68,6 @@ size_t ChipMemory::slice_of(uint32_t half, uint64_t line) const {
 /// at once as one).
 size_t ChipMemory::atomic_unit_of(uint64_t line) const {
   return uint32_t(spread(line >> 2)) % uint32_t(atomics_.size());
-}
-
-// While L2 is behind, it serves GPCs, or the CPCs that write, in turns, so that each has its share and its SMs share
-// that (an H200: all SMs writing, six of a CPC get 18.0 bytes a cycle each and four 23.6; reading, the 18 SMs of a GPC
-// get 34.2 and the 16 of another one 37.6).
-
-double ChipMemory::Way::pass(double time, uint32_t half, size_t part, size_t slice, double bytes, double of_slice) {
-  Server& all = halves[half];
-  const double own = parts[part].take(time, bytes / (all.free > time + Server::kDisorder ? part_share : part_rate));
-  const double at_slice = slices[slice].take(time, of_slice / slice_rate);
-  return std::max({own, at_slice, all.take(time, bytes / half_rate)});
-}
-
-ChipMemory::Asked& ChipMemory::asked_by(uint32_t gpc, uint32_t line) {
-  return asked_[size_t(gpc) << kAskedBits | size_t(line * 0x9e3779b9u >> (32 - kAskedBits))];
 }
 
 /// The other half's lines are as far as in L2. One stretch of 512 bytes in so many is late, by anything up to a most
@@ -95,7 +86,6 @@ double ChipMemory::write_back(double time) {
 }
 
 bool ChipMemory::shares(const Asked& asked, const LineUse& use, uint32_t sm, double at, bool loads) const {
-  if (asked.line != use.line || asked.sm == sm) return false;
   const bool in_time = loads ? at < asked.from_memory + double(timing_.least_latency)
                              : std::abs(at - asked.at) < timing_.gpc_shares_within;
   if (!in_time) return false;
@@ -110,25 +100,27 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
   const uint64_t copy = loads ? 0 : ++copies_;
   // Each half of the chip keeps its own copy of what its SMs read.
   const ChipPlace& place = places_[sm];
-  // The table is larger than what is near the host's processor, and who asked for a line last can lie anywhere in it.
-  constexpr size_t kAhead = 16;
-  for (const LineUse& use : lines.first(std::min(kAhead, lines.size())))
+  const auto ahead = [&](const LineUse& use) {
     __builtin_prefetch(&asked_by(place.gpc, use.line), 1);
+    l2_.prefetch(use.line);
+  };
+  for (const LineUse& use : lines.first(std::min(kAhead, lines.size()))) ahead(use);
   for (size_t i = 0; i < lines.size(); ++i) {
     const LineUse& use = lines[i];
-    if (i + kAhead < lines.size()) __builtin_prefetch(&asked_by(place.gpc, lines[i + kAhead].line), 1);
+    if (i + kAhead < lines.size()) ahead(lines[i + kAhead]);
     const double at = double(time + use.at);
     Asked& asked = asked_by(place.gpc, use.line);
-    if (shares(asked, use, sm, at, loads)) {
+    if (asked.line == use.line && asked.sm != sm && shares(asked, use, sm, at, loads)) {
       // It comes with what another SM of the GPC has asked for.
-      const double moved = kSector * use.sectors;
-      end = std::max({end, asked.served, gpcs_shared_[place.gpc].take(at, moved / timing_.gpc_shared_bytes)});
+      end = std::max({end, asked.served, gpcs_shared_[place.gpc].take(at, shared_[use.sectors])});
       last = std::max({last, end, asked.there});
       from_memory = std::max(from_memory, asked.from_memory);
       continue;
     }
     l2_sectors_ += use.sectors;
-    double start = std::max(pass_in(at, place, place.half, use.line, timing_.l2_request), pass_out(at, place, use));
+    const size_t slice = slice_of(place.half, use.line);
+    const double asks = in_.pass(at, place.half, place.cpc, slice, request_);
+    double start = std::max(asks, out_.pass(at, place.half, place.gpc, slice, answer_[use.sectors]));
     const L2Cache::Found found = l2_.read(use.line, place.half);
     if (found == L2Cache::Found::in_other_half) start += timing_.l2_far;
     // What device memory has yet to bring is not there for who asks again: often a neighbour, for its part of the line.
@@ -156,10 +148,13 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
 MemoryReply ChipMemory::write(uint64_t time, uint32_t sm, std::span<const LineUse> lines) {
   MemoryReply reply;
   double end = double(time);
-  for (const LineUse& use : lines) {
+  for (const LineUse& use : lines.first(std::min(kAhead, lines.size()))) l2_.prefetch(use.line);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const LineUse& use = lines[i];
+    if (i + kAhead < lines.size()) l2_.prefetch(lines[i + kAhead].line);
     const double at = double(time + use.at);
     const uint32_t half = places_[sm].half;
-    double start = pass_in(at, places_[sm], half, use.line, std::max(timing_.l2_write_least, kSector * use.sectors));
+    double start = in_.pass(at, half, places_[sm].cpc, slice_of(half, use.line), write_[use.sectors]);
     l2_.write(use.line);
     l2_.read(use.line, half);  // who writes finds it near (probe_00_global_memory reads what the same SM wrote)
     // What it drives out leaves first.
@@ -178,7 +173,7 @@ MemoryReply ChipMemory::update(uint64_t time, uint32_t sm, std::span<const LineU
     // All SMs change a word at one place.
     const uint32_t half = uint32_t(spread(use.line) >> 3 & 1);
     const double at = double(time + use.at);
-    double start = pass_in(at, places_[sm], half, use.line, kSector * use.sectors);
+    double start = in_.pass(at, half, places_[sm].cpc, slice_of(half, use.line), update_[use.sectors]);
     const double cycles = timing_.atomic_line + timing_.atomic_sector * use.sectors + word * use.repeated;
     start = std::max(start, atomics_[atomic_unit_of(use.line)].take(start, cycles));
     if (l2_.read(use.line, half) == L2Cache::Found::nowhere) {

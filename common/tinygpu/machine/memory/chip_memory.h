@@ -4,13 +4,14 @@
 // time (Launch's exchange between windows, or a partition that runs alone): what it answers depends on nothing else.
 #pragma once
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "common/tinygpu/machine/memory/device_memory.h"
 #include "common/tinygpu/machine/memory/l2.h"
+#include "common/tinygpu/machine/memory/mixed.h"
 #include "common/tinygpu/machine/memory/sector.h"
 #include "common/tinygpu/machine/memory/server.h"
 #include "common/tinygpu/timing/chip_places.h"
@@ -50,8 +51,20 @@ class ChipMemory {
   const std::vector<ChipPlace>& places() const { return places_; }
 
  private:
-  size_t slice_of(uint32_t half, uint64_t line) const;
+  /// Which line lies where is not published. On an H200 slices get shares of a copy that lie up to 1.7 % from their
+  /// mean (ncu), which is what chance would do. So a slice is behind the others at times, and a chip that is nearly
+  /// full waits for it.
+  size_t slice_of(uint32_t half, uint64_t line) const { return half * slices_each_ + place_of(line, slices_each_); }
   size_t atomic_unit_of(uint64_t line) const;
+  /// What a piece keeps the servers of a way busy for, in cycles: a half's; a CPC's or GPC's alone, and in turns with
+  /// others; a slice's.
+  struct Busy {
+    double half, part, in_turns, slice;
+  };
+  // While L2 is behind, it serves GPCs, or the CPCs that write, in turns, so that each has its share and its SMs share
+  // that (an H200: all SMs writing, six of a CPC get 18.0 bytes a cycle each and four 23.6; reading, the 18 SMs of a
+  // GPC get 34.2 and the 16 of another one 37.6).
+
   /// One of the two ways, of requests or of what is read: that of each half, of each CPC or GPC, of each slice, and
   /// their rates in bytes a cycle.
   struct Way {
@@ -65,36 +78,37 @@ class ChipMemory {
     Server halves[2];
     std::vector<Server> parts, slices;
     double half_rate, part_rate, part_share, slice_rate;
-    /// When what takes as long as `bytes` has its turn, and `of_slice` in its slice.
-    double pass(double time, uint32_t half, size_t part, size_t slice, double bytes, double of_slice);
+    /// Of what takes as long as `bytes`, and as `of_slice` in its slice.
+    Busy busy(double bytes, double of_slice) const {
+      return {bytes / half_rate, bytes / part_rate, bytes / part_share, of_slice / slice_rate};
+    }
+    /// When it has its turn.
+    double pass(double time, uint32_t half, size_t part, size_t slice, const Busy& busy) {
+      Server& all = halves[half];
+      const double own = parts[part].take(time, all.free > time + Server::kDisorder ? busy.in_turns : busy.part);
+      const double at_slice = slices[slice].take(time, busy.slice);
+      return std::max({own, at_slice, all.take(time, busy.half)});
+    }
   };
-  /// A request's turn on the way in to slices of `half`, where it takes as long as `sent` bytes.
-  double pass_in(double time, const ChipPlace& from, uint32_t half, uint64_t line, double sent) {
-    return in_.pass(time, half, from.cpc, slice_of(half, line), sent, sent);
-  }
-  /// A line's turn on the way out.
-  double pass_out(double time, const ChipPlace& to, const LineUse& use) {
-    return out_.pass(time, to.half, to.gpc, slice_of(to.half, use.line), double(kSectorBytes) * use.sectors,
-                     answered(use));
-  }
-  /// What a slice could give in the time that it takes for a line: an answer is so large at least.
-  double answered(const LineUse& use) const {
-    const double bytes = double(kSectorBytes) * use.sectors, least = timing_.l2_read_least;
-    return std::ceil(bytes / least) * least;
-  }
+  /// So many sectors a use of a line has at most (LineUse::sectors).
+  static constexpr size_t kMostSectors = kSectorsOfALine + 1;
+  using BySectors = std::array<Busy, kMostSectors + 1>;
   /// A line that an SM of a GPC has asked for: others of the GPC that ask for it a short time before or behind share
   /// the answer. GPCs do not (an H200, notes/evidence.md: 8 SMs that read the same, each of another GPC, get no more
   /// than 8 that read their own).
-  struct Asked {
+  struct alignas(64) Asked {
     uint32_t line = ~0u, sm = 0;
     double at = 0;           // when the SM asked
     double served = 0;       // when L2 begins with it
     double there = 0;        // and when it is there, if it is late,
     double from_memory = 0;  // with what device memory takes at least
   };
-  Asked& asked_by(uint32_t gpc, uint32_t line);
-  /// Whether an SM that asks at `at` has the answer of `asked`. Of loads most have it until it arrives; of bulk copies
-  /// those that ask within a short time, all for whole lines, fewer for parts of them.
+  static constexpr int kAskedBits = 13;
+  Asked& asked_by(uint32_t gpc, uint32_t line) {
+    return asked_[size_t(gpc) << kAskedBits | size_t(line * 0x9e3779b9u >> (32 - kAskedBits))];
+  }
+  /// Whether an SM that asks at `at` has the answer of `asked`, another SM's for the same line. Of loads most have it
+  /// until it arrives; of bulk copies those that ask within a short time, all for whole lines, fewer for parts of them.
   bool shares(const Asked& asked, const LineUse& use, uint32_t sm, double at, bool loads) const;
   /// What device memory takes for a line beyond the least, for an SM of `half`.
   double late(uint32_t half, uint64_t line) const;
@@ -108,7 +122,10 @@ class ChipMemory {
   uint64_t l2_sectors_ = 0;
   uint64_t copies_ = 0;  // so many requests of bulk copies have come
   DeviceMemory device_;
-  Way in_, out_;  // of CPCs, of GPCs
+  Way in_, out_;                                 // of CPCs, of GPCs
+  Busy request_;                                 // of a line that is asked for, on the way in
+  BySectors answer_, write_, update_;            // on the way out; on the way in
+  std::array<double, kMostSectors + 1> shared_;  // cycles for what SMs of a GPC share
   std::vector<Server> gpcs_shared_, atomics_;
   std::vector<Asked> asked_;  // of each GPC, by a hash of the line
 };

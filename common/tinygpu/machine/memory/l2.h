@@ -44,6 +44,8 @@ class L2Cache {
     filled_at_[line] |= copy_in(half);
     return Found::in_other_half;
   }
+  /// The line will be read soon; only for the host's caches.
+  void prefetch(uint64_t line) { __builtin_prefetch(&filled_at_[line], 1); }
   /// The half in which a line lives. (An H200: 32 lines side by side, from a multiple of 4 KiB on, are as near as one,
   /// or as far; which stretch lies where is not known, and any mix of its address does.)
   static uint32_t home(uint64_t line) { return uint32_t(mixed(line >> 5) >> 40 & 1); }

@@ -6,17 +6,14 @@
 
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/memory/loads_on_their_way.h"
-#include "common/tinygpu/machine/memory/sector.h"
 
 namespace tinygpu {
-void MemoryRequests::add_lines(uint64_t address, uint64_t bytes, uint16_t at) {
-  const auto [first, last] = l2_.lines_of(address, bytes);
-  if (first == last) return;
-  const uint64_t begin = address / kSectorBytes, end = (address + bytes - 1) / kSectorBytes + 1;
-  // Sectors by the address, whose line begins at a multiple of 128 as the memory's first does.
-  uint64_t sector = begin;
+
+void MemoryRequests::add_lines(uint64_t first, uint64_t last, uint64_t address, uint64_t bytes, uint16_t at) {
+  const uint64_t end = (address + bytes - 1) / kSectorBytes + 1;
+  uint64_t sector = address / kSectorBytes;
   for (uint64_t line = first; line < last; ++line) {
-    const uint64_t next = std::min(end, (sector / kSectorsOfALine + 1) * kSectorsOfALine);
+    const uint64_t next = std::min(end, behind_line(sector));
     const uint8_t sectors = uint8_t(next - sector);
     sector = next;
     if (lines_.size() > first_ && lines_.back().line == line)

@@ -3,12 +3,14 @@
 // partitions answered in order of time, partition and number. A partition that runs alone, or whose turn in the
 // exchange it is, is answered at once.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "common/tinygpu/machine/memory/chip_memory.h"
 #include "common/tinygpu/machine/memory/l1.h"
+#include "common/tinygpu/machine/memory/sector.h"
 #include "common/tinygpu/machine/memory/stores_on_their_way.h"
 #include "common/tinygpu/machine/origin.h"
 
@@ -33,7 +35,15 @@ class MemoryRequests {
   /// Names a line of the request that is made next.
   void add_line(const LineUse& use) { lines_.push_back(use); }
   /// The lines of [address, address + bytes); `at`: see LineUse.
-  void add_lines(uint64_t address, uint64_t bytes, uint16_t at = 0);
+  void add_lines(uint64_t address, uint64_t bytes, uint16_t at = 0) {
+    const auto [first, last] = l2_.lines_of(address, bytes);
+    if (first == last) return;
+    if (last - first > 1 || (lines_.size() > first_ && lines_.back().line == first))
+      return add_lines(first, last, address, bytes, at);
+    // Mostly a row of a box is a part of one line, or all of it.
+    const uint64_t sector = address / kSectorBytes, end = (address + bytes - 1) / kSectorBytes + 1;
+    lines_.push_back({uint32_t(first), uint8_t(std::min(end, behind_line(sector)) - sector), 0, at});
+  }
   /// Observers hear in this name how many lines of the next request device memory had to give.
   void tell_missed(const Origin& who) { told_.push_back(who); }
   /// Spreads the lines of the next request evenly over `cycles`.
@@ -75,6 +85,9 @@ class MemoryRequests {
     bool cached = false;
     MemoryReply reply;
   };
+  /// Sectors by the address, whose line begins at a multiple of 128 as the memory's first does.
+  static uint64_t behind_line(uint64_t sector) { return (sector / kSectorsOfALine + 1) * kSectorsOfALine; }
+  void add_lines(uint64_t first, uint64_t last, uint64_t address, uint64_t bytes, uint16_t at);
   Request& make(Kind kind, Sm& sm, uint64_t time);
   void finish(Request& request, uint32_t number);
   void forget();
