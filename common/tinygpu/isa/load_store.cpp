@@ -141,7 +141,7 @@ template <class M, class R>
       return with_count(n, [&](auto c) { load_coalesced<c, M>(first, to); });
   uint64_t address[32];
   lane_addresses(w, op, address);
-  if (memory_operand(op).strong && wait_serial(w, space, address)) return;
+  if (memory_operand(op).strong && (wait_serial(w, space, address) || wait_to_pass(w, space, address))) return;
   WarpAccess access;
   resolve(w, space, address, n * sizeof(M), n * sizeof(M), MemoryOp::load, access);
   for (uint32_t e = 0; e < n; ++e) {

@@ -4,6 +4,7 @@
 #include "common/tinygpu/engines/lsu/load_store_unit.h"
 #include "common/tinygpu/engines/lsu/warp_access.h"
 #include "common/tinygpu/machine/memory/fence_wait.h"
+#include "common/tinygpu/machine/memory/loads_on_their_way.h"
 #include "common/tinygpu/machine/memory/stores_on_their_way.h"
 
 namespace tinygpu {
@@ -145,6 +146,14 @@ bool wait_to_release(Warp& w, const Op& op, Space space, const uint64_t* address
   if (!order.releases() || !any_global(w, space, address) || w.take_timeout()) return false;
   const uint64_t cycles = release_wait(w, order.scope);
   if (cycles) w.block({.kind = BlockReason::Kind::sleep, .what = "the fence of a release"}, true, w.time() + cycles);
+  return cycles != 0;
+}
+
+bool wait_to_pass(Warp& w, Space space, const uint64_t* address) {
+  const LoadsOnTheirWay* loads = w.sm().extensions.find<LoadsOnTheirWay>();
+  if (!loads || !any_global(w, space, address) || w.take_timeout()) return false;
+  const uint64_t cycles = loads->wait(w.time());
+  if (cycles) w.block({.kind = BlockReason::Kind::sleep, .what = "the way to L2"}, true, w.time() + cycles);
   return cycles != 0;
 }
 

@@ -56,6 +56,9 @@ void charge_copy(Warp& w, const WarpAccess& access, uint32_t passes, std::functi
 /// Serial-phase rule for strong accesses that may be global. True: the group waits for the serial phase and the op will
 /// run again; return at once.
 bool wait_serial(Warp& w, ptx::Space space, const uint64_t* address);
+/// True: a strong load of global memory waits for bulk copies of its SM that are before it on the way to L2. What it
+/// reads is what is there when it has passed.
+bool wait_to_pass(Warp& w, ptx::Space space, const uint64_t* address);
 /// The fence before an access of global memory that releases beyond the CTA. True: the group waits for it, and the op
 /// will run again at its time (a request that is made ahead of its time holds up those of other SMs).
 bool wait_to_release(Warp& w, const Op& op, ptx::Space space, const uint64_t* address);

@@ -214,10 +214,12 @@ void BulkEngine::fetch(Warp& w, double busy, uint64_t latency, std::shared_ptr<c
   partition.memory.spread_over(busy);
   if (w.told(Observer::traffic)) partition.memory.tell_missed(flight.who);
   const uint64_t begin = flight.begin, at = flight.through + latency;
-  partition.memory.ask(MemoryRequests::Kind::read, w.sm(), begin,
-                       [&partition, &timing = w.timing().tma, at, load = std::move(load)](const MemoryReply& r) {
-                         land(partition, at + timing.miss(r.missed) + r.delay, load);
-                       });
+  partition.memory.ask(
+      MemoryRequests::Kind::read, w.sm(), begin,
+      [&partition, &timing = w.timing().tma, at, load = std::move(load)](const MemoryReply& r) {
+        land(partition, at + timing.miss(r.missed) + r.delay, load);
+      },
+      at);
 }
 
 void BulkEngine::send(Warp& w, const Flight& flight, double busy, bool reduces) {

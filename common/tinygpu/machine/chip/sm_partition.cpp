@@ -22,8 +22,7 @@ SmPartition::SmPartition(Launch& l, uint32_t i, std::vector<Sm*> on)
       index(i),
       sms(std::move(on)),
       parameters(sms.size(), l.cold_start().parameters),
-      memory(*this, l.gpu.chip_memory, l.gpu.l2, l.gpu.timing.memory.miss_least, l.gpu.timing.memory.store_queue,
-             uint32_t(l.number)),
+      memory(*this, l.gpu.chip_memory, l.gpu.l2, l.gpu.timing, uint32_t(l.number)),
       share_(share_of(l.gpu.spec, *l.config.kernel, uint32_t(l.config.block.count()), l.config.dynamic_shared)),
       carveout_(carveout(l.fit())) {
   CompletionOrder order = l.options.order;

@@ -9,9 +9,11 @@
 namespace tinygpu {
 namespace {
 
-/// When each sub-partition's next fence can set out.
+/// When each sub-partition's next fence can set out, and when the last one of the SM that waits for loads did.
 struct FencePorts final : Extension {
-  uint64_t free[4] = {};
+  explicit FencePorts(const MachineSpec& spec) : loaded(uint64_t(spec.number("fence.loaded"))) {}
+  const uint64_t loaded;  // what it takes longer if the SM has loaded anything since
+  uint64_t free[4] = {}, last = 0;
 };
 
 }  // namespace
@@ -25,9 +27,13 @@ uint64_t fence_wait(Warp& w, uint64_t own, bool loads) {
     if (s->updated) start = std::max(start, s->updated + t.updated);
     if (s->written_bulk) start = std::max(start, s->written_bulk + t.stored_bulk);
   }
-  if (const LoadsOnTheirWay* l = loads ? w.sm().extensions.find<LoadsOnTheirWay>() : nullptr)
-    start = std::max(start, l->there + w.timing().tma.latency);
-  uint64_t& port = w.sm().extensions.get<FencePorts>().free[w.sub_partition()];
+  FencePorts& ports = w.sm().extensions.get<FencePorts>(w.spec());
+  uint64_t& port = ports.free[w.sub_partition()];
+  if (const LoadsOnTheirWay* l = loads ? w.sm().extensions.find<LoadsOnTheirWay>() : nullptr) {
+    start = std::max(start, l->landed);
+    if (l->landed > ports.last) own += ports.loaded;
+    ports.last = start;
+  }
   start = std::max(start, port);
   port = start + t.gpu_warp;
   return start + own - w.time();

@@ -56,8 +56,9 @@ void MemoryRequests::store(Sm& sm, uint64_t time, Kind kind) {
   if (at_once_) forget();
 }
 
-void MemoryRequests::ask(Kind kind, Sm& sm, uint64_t time, Then then) {
+void MemoryRequests::ask(Kind kind, Sm& sm, uint64_t time, Then then, uint64_t ready) {
   Request& r = make(kind, sm, time);
+  r.ready = ready;
   if (then) {
     r.then = int32_t(then_.size());
     then_.push_back(std::move(then));
@@ -96,12 +97,18 @@ void MemoryRequests::serve(size_t request) {
     case Kind::update: r.reply = chip_.update(r.time, r.sm->index, lines); break;
     case Kind::float_update: r.reply = chip_.update(r.time, r.sm->index, lines, true); break;
   }
-  // Known at once: a fence that has its turn later in this exchange looks at it.
   if (lines.empty()) return;
+  LoadsOnTheirWay& loads = r.sm->extensions.get<LoadsOnTheirWay>(partition_.launch.gpu.spec);
+  const bool bulk = r.kind == Kind::read && r.ready;
+  if (bulk && r.reply.missed)
+    loads.passed = std::max(loads.passed, r.time + uint64_t(loads.behind * double(r.reply.delay)));
+  else if (bulk || r.cached)  // a strong load has waited before: wait_to_pass
+    r.reply.delay = std::max(r.reply.delay, loads.wait(r.time));
+  // Known at once: a fence that has its turn later in this exchange looks at it.
   const uint64_t there = r.time + lines.back().at + r.reply.delay;
   if (r.kind == Kind::load || r.kind == Kind::read) {
-    uint64_t& last = r.sm->extensions.get<LoadsOnTheirWay>().there;
-    last = std::max(last, there + (r.reply.missed ? miss_least_ : 0));
+    loads.landed = std::max(loads.landed, bulk ? r.ready + timing_.tma.miss(r.reply.missed) + r.reply.delay
+                                               : there + miss_of(r) + timing_.tma.latency);
     return;
   }
   const uint64_t wait = r.holds ? r.sm->translation.wait(r.time) : 0;
@@ -120,12 +127,12 @@ void MemoryRequests::finish(Request& r, uint32_t number) {
     return then(r.reply);
   }
   if (r.holds) {
-    if (r.reply.delay > store_queue_)
-      r.sm->stores_held = std::max(r.sm->stores_held, r.time + r.reply.delay - store_queue_);
+    const uint64_t queue = timing_.memory.store_queue;
+    if (r.reply.delay > queue) r.sm->stores_held = std::max(r.sm->stores_held, r.time + r.reply.delay - queue);
     return;
   }
   if (!r.warp) return;
-  uint64_t when = r.ready + r.reply.delay + r.reply.late + (r.reply.missed ? miss_least_ : 0);
+  uint64_t when = r.ready + r.reply.delay + r.reply.late + miss_of(r);
   if (r.follows.unknown())
     when = std::max(when, requests_[r.follows.request()].ready);
   else

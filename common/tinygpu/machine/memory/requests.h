@@ -13,6 +13,7 @@
 #include "common/tinygpu/machine/memory/sector.h"
 #include "common/tinygpu/machine/memory/stores_on_their_way.h"
 #include "common/tinygpu/machine/origin.h"
+#include "common/tinygpu/timing/timing.h"
 
 namespace tinygpu {
 
@@ -27,9 +28,8 @@ class MemoryRequests {
   enum class Kind : uint8_t { load, read, write, update, float_update };
   using Then = std::function<void(const MemoryReply&)>;
   /// `grid`: see L1Cache::Arrival.
-  MemoryRequests(const SmPartition& partition, ChipMemory& chip, L2Cache& l2, uint64_t miss_least, uint64_t store_queue,
-                 uint32_t grid)
-      : partition_(partition), chip_(chip), l2_(l2), miss_least_(miss_least), store_queue_(store_queue), grid_(grid) {}
+  MemoryRequests(const SmPartition& partition, ChipMemory& chip, L2Cache& l2, const Timing& timing, uint32_t grid)
+      : partition_(partition), chip_(chip), l2_(l2), timing_(timing), grid_(grid) {}
 
   // ---- Who asks
   /// Names a line of the request that is made next.
@@ -55,8 +55,9 @@ class MemoryRequests {
   void load(Warp& w, const Op& op, uint64_t time, uint64_t ready, L1Cache::Arrival follows, bool cached);
   /// A store of a warp: its SM waits if stores lag behind too far.
   void store(Sm& sm, uint64_t time, Kind kind);
-  /// Anything else; `then`, if there is one, hears of the answer.
-  void ask(Kind kind, Sm& sm, uint64_t time, Then then);
+  /// Anything else; `then`, if there is one, hears of the answer. `ready`: of what a bulk copy reads, when that would be
+  /// in shared memory if L2 had it and nothing was in the way.
+  void ask(Kind kind, Sm& sm, uint64_t time, Then then, uint64_t ready = 0);
   /// The answer now, for who runs alone or in its turn.
   MemoryReply answer_now(Kind kind, Sm& sm, uint64_t time);
   /// What all SMs of the partition have written.
@@ -89,13 +90,15 @@ class MemoryRequests {
   static uint64_t behind_line(uint64_t sector) { return (sector / kSectorsOfALine + 1) * kSectorsOfALine; }
   void add_lines(uint64_t first, uint64_t last, uint64_t address, uint64_t bytes, uint16_t at);
   Request& make(Kind kind, Sm& sm, uint64_t time);
+  /// What a load's lines take at least where L2 does not have them.
+  uint64_t miss_of(const Request& r) const { return r.reply.missed ? timing_.memory.miss_least : 0; }
   void finish(Request& request, uint32_t number);
   void forget();
 
   const SmPartition& partition_;
   ChipMemory& chip_;
   L2Cache& l2_;
-  const uint64_t miss_least_, store_queue_;
+  const Timing& timing_;
   const uint32_t grid_;
   StoresOnTheirWay stores_;
   bool at_once_ = false;
