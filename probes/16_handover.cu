@@ -403,6 +403,120 @@ BENCHMARK(within<Act::red_turn>)->Name("within/red_turn")->Apply(by_few_pages);
 BENCHMARK(within<Act::release_turn>)->Name("within/release_turn")->Apply(by_few_pages);
 BENCHMARK(within<Act::word_turn>)->Name("within/word_turn")->Apply(by_few_pages);
 
+/// What a thread that fences now and then beside loads of pages leaves: when each fence began and ended, when each page
+/// was asked for and seen to be there (in their order), all by the SM's clock, and how many pages.
+struct Log {
+  static constexpr uint32_t kFences = 12, kPages = 1000;
+  uint32_t begin[kFences], end[kFences], asked[kPages], there[kPages], pages;
+};
+constexpr uint32_t kWarmUp = 20000, kBetweenFences = 16000;  // cycles
+
+/// `refilled`: the loader goes on while the other thread fences; if not, what is on its way then lands and nothing else
+/// is asked for until the fence is over. Without pages, and refilled: it brings pages into L2 and waits for nothing.
+__global__ void fences_logged(Log* logs, const uint8_t* from, uint32_t pages, bool refilled) {
+  extern __shared__ __align__(1024) uint8_t shared[];
+  __shared__ alignas(8) uint64_t full[kMostLoads];
+  __shared__ uint32_t over, fencing;
+  Log& log = *reinterpret_cast<Log*>(shared + kMostLoads * kPage);
+  if (threadIdx.x == 0) {
+    for (uint32_t i = 0; i < pages; ++i) mbarrier_init(shared_address(&full[i]), 1);
+    fence_mbarrier_init();
+    over = fencing = log.pages = 0;
+  }
+  __syncthreads();
+  const auto flag = [](uint32_t & f) -> volatile uint32_t& { return f; };
+  if (threadIdx.x == 32 && pages) {
+    uint32_t asked = 0, there = 0;
+    for (;;) {
+      const bool stops = flag(over) || asked == Log::kPages, waits = !refilled && flag(fencing);
+      if (!stops && !waits && asked - there < pages) {
+        const uint32_t stage = asked % pages, bar = shared_address(&full[stage]);
+        log.asked[asked] = uint32_t(ticks());
+        mbarrier_arrive_expect_tx(bar, kPage);
+        const uint32_t at = (asked * gridDim.x + blockIdx.x) % (kSource / kPage);
+        bulk_load(shared_address(shared + stage * kPage), from + size_t(at) * kPage, kPage, bar);
+        ++asked;
+      } else if (there < asked) {
+        mbarrier_wait_parity(shared_address(&full[there % pages]), there / pages % 2);
+        log.there[there++] = uint32_t(ticks());
+      } else if (stops) {
+        break;
+      }
+    }
+    log.pages = there;
+  }
+  if (threadIdx.x == 32 && !pages && refilled)
+    for (uint32_t page = blockIdx.x; !flag(over); page += gridDim.x) {
+      const uint8_t* const at = from + size_t(page % (kSource / kPage)) * kPage;
+      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(at), "r"(kPage) : "memory");
+      const long long asked = ticks();
+      while (ticks() - asked < 1400) {
+      }
+    }
+  if (threadIdx.x == 0) {
+    for (uint32_t i = 0; i < Log::kFences; ++i) {
+      // Not all SMs at a time, nor always at the same moment of a page's way.
+      const uint32_t pause = (i ? kBetweenFences : kWarmUp) + (i * 397 + blockIdx.x * 211) % 4096;
+      const long long idle = ticks();
+      while (ticks() - idle < pause) {
+      }
+      flag(fencing) = 1;
+      const uint32_t t0 = uint32_t(ticks());
+      asm volatile("fence.acq_rel.gpu;" ::: "memory");
+      log.begin[i] = t0;
+      log.end[i] = uint32_t(ticks());
+      flag(fencing) = 0;
+    }
+    flag(over) = 1;
+  }
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < sizeof(Log) / 4; i += blockDim.x)
+    reinterpret_cast<uint32_t*>(logs + blockIdx.x)[i] = reinterpret_cast<const uint32_t*>(&log)[i];
+}
+
+/// What is told of the logs: what a fence takes; what a page takes from its request until it is there; and how long
+/// behind the last page that was asked for before it a fence ends. Means of an SM, and of these the median.
+enum class Of { fence, page, behind };
+double of_log(const Log& log, Of what) {
+  double sum = 0, count = 0;
+  if (what == Of::page)
+    for (uint32_t p = log.pages / 4; p < log.pages; ++p) sum += log.there[p] - log.asked[p], ++count;
+  for (uint32_t i = 0; i < Log::kFences && what != Of::page; ++i) {
+    uint32_t from = log.begin[i];
+    for (uint32_t p = 0; p < log.pages && what == Of::behind; ++p)
+      if (int32_t(log.asked[p] - log.begin[i]) < 0) from = log.there[p];
+    sum += int32_t(log.end[i] - from), ++count;
+  }
+  return count ? sum / count : 0;
+}
+
+template <Of what>
+void logged(benchmark::State& state) {
+  const auto pages = uint32_t(state.range(0));
+  constexpr int kBytes = int(kMostLoads * kPage + sizeof(Log));
+  GEN5_CUDA(cudaFuncSetAttribute(fences_logged, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
+  for (auto _ : state) {
+    gen5::harness::DeviceBuffer<Log> logs{size_t(sms())};
+    fences_logged<<<sms(), 64, kBytes>>>(logs.get(), pages_of_memory(), pages, state.range(1) != 0);
+    GEN5_CUDA(cudaGetLastError());
+    GEN5_CUDA(cudaDeviceSynchronize());
+    std::vector<double> of_sm;
+    for (const Log& log : logs.download()) of_sm.push_back(of_log(log, what));
+    report(state, median(of_sm));
+  }
+}
+void by_ring(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"pages", "refilled"})->ArgsProduct({{1, 2, 3, 5, 11}, {1}});
+  by_cycles(b);
+}
+void by_ring_and_none(benchmark::internal::Benchmark* b) {
+  by_ring(b);
+  b->ArgsProduct({{1, 2, 3, 5, 11}, {0}})->ArgsProduct({{0}, {1}});
+}
+BENCHMARK(logged<Of::page>)->Name("log/page")->Apply(by_ring);
+BENCHMARK(logged<Of::fence>)->Name("log/fence")->Apply(by_ring_and_none);
+BENCHMARK(logged<Of::behind>)->Name("log/fence_behind")->Apply(by_ring);
+
 /// A fence right behind a load by another thread of the CTA, or by TMA; `pause`: cycles between them. The fence alone.
 enum class Behind { nothing, load, other_warp, bulk, cached };
 
@@ -592,6 +706,109 @@ void grid(benchmark::State& state) {
     report(state, double(t[kGrids - 1] - t[1]) / (kGrids - 2) * cycles_of_a_nanosecond);
   }
 }
+/// A CTA of a grid that loads pages of its own ahead of what the grid before has made: nanoseconds of its moments.
+struct Moments {
+  long long passed, ended;
+};
+/// `dependent`: it begins beside the grid before it. A thread loads `pages` pages; another one waits for the grid
+/// before, reads a word, waits for the pages, stores a word and, if `releases`, raises a counter.
+__global__ void follows_loading(Moments* moments, uint32_t* memory, const uint8_t* from, uint32_t pages, int number,
+                                bool dependent, bool releases) {
+  extern __shared__ __align__(1024) uint8_t shared[];
+  __shared__ alignas(8) uint64_t full;
+  const auto now = [] {
+    long long t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
+    return t;
+  };
+  Moments mine{};
+  if (dependent) griddepcontrol_launch_dependents();
+  const uint32_t bar = shared_address(&full);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  if (threadIdx.x == 32) {
+    mbarrier_arrive_expect_tx(bar, pages * kPage);
+    for (uint32_t i = 0; i < pages; ++i) {
+      const size_t at = (uint32_t(number) * pages + i) * gridDim.x + blockIdx.x;
+      bulk_load(shared_address(shared + i * kPage), from + at % (kSource / kPage) * kPage, kPage, bar);
+    }
+  }
+  if (threadIdx.x) return;
+  if (dependent) griddepcontrol_wait();
+  mine.passed = now();
+  uint32_t* const word = memory + blockIdx.x * kLine;
+  wait_for_value(value_of<Read::relaxed>(word), 0xfffffffe);
+  mbarrier_wait_parity(bar, 0);
+  *const_cast<volatile uint32_t*>(word) = uint32_t(number);
+  if (releases) counter_raise(memory + (gridDim.x + blockIdx.x) * kLine);
+  mine.ended = now();
+  moments[uint32_t(number) * gridDim.x + blockIdx.x] = mine;
+}
+/// Of grids of a graph, each with `pages` pages on each SM: from one to the next; and from a grid's last thread's end
+/// until one of the next grid's is let past its wait. Medians over the grids.
+enum class Part { next, passed };
+template <Part part>
+void loading(benchmark::State& state) {
+  constexpr int kGrids = 25;
+  static const double cycles_of_a_nanosecond = gen5::harness::current_device().clock_ghz;
+  const bool dependent = state.range(0) != 0, releases = state.range(1) != 0;
+  const auto pages = uint32_t(state.range(2));
+  const int ctas = sms(), bytes = int(std::max(pages, 1u) * kPage);
+  GEN5_CUDA(cudaFuncSetAttribute(follows_loading, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  for (auto _ : state) {
+    std::vector<Moments> t;
+    for (int launch = 0; launch < 2; ++launch) {
+      gen5::harness::DeviceBuffer<Moments> moments{size_t(kGrids) * size_t(ctas)};
+      const uint8_t* const from = pages_of_memory();
+      uint32_t* const memory = counters();
+      cudaStream_t stream;
+      cudaGraph_t graph;
+      cudaGraphExec_t runs;
+      GEN5_CUDA(cudaStreamCreate(&stream));
+      GEN5_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+      for (int i = 0; i < kGrids; ++i) {
+        cudaLaunchConfig_t config{};
+        config.gridDim = unsigned(ctas), config.blockDim = 64, config.stream = stream;
+        config.dynamicSmemBytes = size_t(bytes);
+        cudaLaunchAttribute attribute{};
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+        config.attrs = &attribute, config.numAttrs = dependent ? 1 : 0;
+        GEN5_CUDA(
+            cudaLaunchKernelEx(&config, follows_loading, moments.get(), memory, from, pages, i, dependent, releases));
+      }
+      GEN5_CUDA(cudaStreamEndCapture(stream, &graph));
+      GEN5_CUDA(cudaGraphInstantiate(&runs, graph, 0));
+      GEN5_CUDA(cudaGraphLaunch(runs, nullptr));
+      GEN5_CUDA(cudaDeviceSynchronize());
+      GEN5_CUDA(cudaGraphExecDestroy(runs));
+      GEN5_CUDA(cudaGraphDestroy(graph));
+      GEN5_CUDA(cudaStreamDestroy(stream));
+      t = moments.download();
+    }
+    std::vector<double> of_grid;
+    for (int i = 4; i < kGrids; ++i) {
+      long long before_ended = 0, before_passed = 0, first_passed = 0;
+      for (int c = 0; c < ctas; ++c) {
+        const Moments &before = t[size_t((i - 1) * ctas + c)], &now = t[size_t(i * ctas + c)];
+        before_ended = std::max(before_ended, before.ended);
+        before_passed = c ? std::min(before_passed, before.passed) : before.passed;
+        first_passed = c ? std::min(first_passed, now.passed) : now.passed;
+      }
+      of_grid.push_back(double(first_passed - (part == Part::next ? before_passed : before_ended)));
+    }
+    report(state, median(of_grid) * cycles_of_a_nanosecond);
+  }
+}
+void by_loads(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"dependent", "releases", "pages"})->ArgsProduct({{0, 1}, {0, 1}, {0, 1, 3, 5}});
+  by_cycles(b);
+}
+BENCHMARK(loading<Part::next>)->Name("grid_loading/next")->Apply(by_loads);
+BENCHMARK(loading<Part::passed>)->Name("grid_loading/passed")->Apply(by_loads);
 BENCHMARK(grid<false>)->Name("grid_graph")->Apply(by_cycles);
 BENCHMARK(grid<true>)->Name("grid_dependent_graph")->Apply(by_cycles);
 

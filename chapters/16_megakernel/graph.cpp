@@ -52,10 +52,12 @@ Graph decoder(const Sizes& s, bool norms_apart) {
     if (norms_apart) add("norm1.", Op::norm, 0, {x}, name("n"));
     add("qkv.", Op::qkv, 0, {norms_apart ? name("n") : x}, name("qkv"), s.qkv_rows(), h, s.kv_rows());
     add("attend.", Op::attend, 0, {name("qkv")}, name("a"), 0, 0, s.group() * s.dim);
-    add("out.", Op::out, 0, {name("a"), x}, name("y"), h, s.head_columns());
+    // A projection that normalises takes x as it comes; a norm wants all of it.
+    const uint32_t of_x = norms_apart ? 0 : kTile;
+    add("out.", Op::out, 0, {name("a"), x}, name("y"), h, s.head_columns(), of_x);
     if (norms_apart) add("norm2.", Op::norm, 1, {name("y")}, name("m"));
     add("gate_up.", Op::gate_up, 1, {name(norms_apart ? "m" : "y")}, name("h"), s.intermediate, h, kTile);
-    add("down.", Op::down, 1, {name("h"), name("y")}, next, h, s.intermediate);
+    add("down.", Op::down, 1, {name("h"), name("y")}, next, h, s.intermediate, of_x);
   }
   return g;
 }

@@ -36,6 +36,8 @@ struct Sizes {
 enum class Op : uint32_t { none, norm, attend, qkv, out, gate_up, down };
 constexpr uint32_t kOps = 7;
 constexpr bool is_projection(Op op) { return op >= Op::qkv; }
+/// Those that have most of a layer's weights.
+constexpr bool is_long(Op op) { return op >= Op::gate_up; }
 /// Numbers of kernel arguments: which weights a projection multiplies, and what it multiplies them with.
 constexpr uint32_t weights_of(Op op) { return uint32_t(op) - uint32_t(Op::qkv); }
 constexpr uint32_t kWeights = 4;
@@ -52,13 +54,14 @@ struct alignas(16) Task {
   uint32_t scratch = 0;           // where they leave their sums, in floats
   uint32_t wait_first = 0, waits = 0, wait_for = 0;  // counters [wait_first, wait_first + waits) must reach wait_for
   uint32_t raises = 0;                               // the counter that goes up by one when the tile is done
-  uint32_t quiet = 0;  // the CTA loads nothing further until the task has raised its counter
+  uint32_t quiet = 0;         // the CTA loads nothing further until the task has raised its counter
+  uint32_t wait_columns = 0;  // of what it waits for: those of a counter
 };
 
 /// A task's times in nanoseconds.
 struct Ran {
   unsigned long long loads = 0;   // its first load has been asked for, or it was taken
-  unsigned long long inputs = 0;  // what other tasks make for it is there
+  unsigned long long inputs = 0;  // what other tasks make for it is there, or what its first page needs of that
   unsigned long long first = 0;   // its first page is there
   unsigned long long summed = 0;  // its last page has been multiplied; norms have neither moment
   unsigned long long stored = 0;  // its results, or its part's, have been stored

@@ -1,9 +1,12 @@
 // The roles that fetch: tasks into slots, weights and inputs into pages. Both machines share them; what a page holds of
 // a projection, its shared memory `S` says:
 //
-//   static constexpr uint32_t kInFlight, kAttendInFlight;  // pages that may be on their way at a time
+//   static constexpr uint32_t kInFlight, kAttendInFlight;  // pages that may be on their way at a time,
+//   static constexpr uint32_t kSteadyInFlight;             // and behind the first few of a long task
 //   static constexpr uint32_t kAhead, kPace;  // pages that L2 is asked for ahead of the ring's, and cycles between two
 //   static constexpr uint32_t kInputWarps;    // that arrive on a page's `full`
+//   static constexpr bool kByPage;            // a projection's inputs are waited for page by page, not all at first
+//   static __device__ uint32_t columns_of(task, pages);  // of its inputs, that its first pages are multiplied with
 //   // expects their bytes on `bar`, and loads them:
 //   static __device__ void load_weights(args, task, page, where, bar);
 //   static __device__ void load_inputs(args, task, page, where, bar);
@@ -108,8 +111,9 @@ class Ahead {
 template <class S, class Source>
 __device__ void load_weights(const Arguments& args, S& shared, const Source& source) {
   constexpr bool kAhead = Source::kListed && S::kAhead > 0;
-  static_assert(S::kInFlight <= S::kPages &&
-                S::kAttendInFlight <= S::kPages);  // or it would wait for a page's phase before the last
+  // Or it would wait for a page's phase before the last.
+  static_assert(S::kInFlight <= S::kSteadyInFlight && S::kSteadyInFlight <= S::kPages &&
+                S::kAttendInFlight <= S::kPages);
   Ring<S::kPages> to, landing;
   uint32_t in_flight = 0, quiet = 0;
   std::conditional_t<kAhead, Ahead<S, Source>, None> ahead(args, source);
@@ -120,13 +124,17 @@ __device__ void load_weights(const Arguments& args, S& shared, const Source& sou
     for (uint32_t page = 0; page < task.pages; ++page, to.advance()) {
       const uint32_t landed = shared_address(&shared.landed[to.stage]);
       const uint32_t empty = shared_address(&shared.empty[to.stage]);
-      if constexpr (kAhead)
+      if constexpr (kAhead) {
         for (bool full = true; full;) {
           full = !mbarrier_test_wait_parity(empty, to.parity ^ 1);
           if ((full || ahead.is_ahead()) && !ahead.maybe() && full) __nanosleep(50);
         }
-      mbarrier_wait_parity(empty, to.parity ^ 1);
-      const uint32_t most = task.op == Op::attend ? S::kAttendInFlight : S::kInFlight;
+      } else {
+        mbarrier_wait_parity(empty, to.parity ^ 1);
+      }
+      const uint32_t most = task.op == Op::attend                                             ? S::kAttendInFlight
+                            : Source::kListed && is_long(task.op) && page >= S::kInFlight + 1 ? S::kSteadyInFlight
+                                                                                              : S::kInFlight;
       for (; in_flight >= most; --in_flight, landing.advance())
         mbarrier_wait_parity(shared_address(&shared.landed[landing.stage]), landing.parity);
       ++in_flight;
@@ -143,6 +151,46 @@ __device__ void load_weights(const Arguments& args, S& shared, const Source& sou
   }
 }
 
+/// What a warp knows of the counters of a task that takes its inputs page by page: so many of them have been raised,
+/// from the first one on.
+template <bool Acquires>
+class Raised {
+ public:
+  __device__ Raised(const Arguments& args, const Task& task)
+      : counters_(args.counters + task.wait_first),
+        target_((args.run + 1) * task.wait_for),
+        count_(task.waits),
+        columns_(task.wait_columns) {}
+  /// Are the first `columns` columns of the inputs there? It looks where it does not know, once.
+  __device__ bool there(uint32_t columns) {
+    const uint32_t wanted = columns ? min(count_, (columns - 1) / columns_ + 1) : 0;
+    if (known_ < wanted) look();
+    return known_ >= wanted;
+  }
+  /// Waits for them. True: it did not know.
+  __device__ bool wait(uint32_t columns) {
+    const uint32_t before = known_;
+    while (!there(columns)) {
+    }
+    __syncwarp();
+    return known_ > before;
+  }
+  __device__ void wait_for_all() { wait(count_ * columns_); }
+
+ private:
+  /// Each lane looks at a counter.
+  __device__ void look() {
+    const uint32_t i = known_ + threadIdx.x % 32;
+    const uint32_t* const counter = counters_ + min(i, count_ - 1);
+    const uint32_t value = Acquires ? counter_read(counter) : word_read(counter);
+    const uint32_t missing = __ballot_sync(0xffffffff, i >= count_ || int32_t(value - target_) < 0);
+    known_ += missing ? uint32_t(__ffs(int(missing))) - 1 : 32;
+  }
+  const uint32_t* const counters_;
+  const uint32_t target_, count_, columns_;
+  uint32_t known_ = 0;
+};
+
 /// Waits until all counters of a task have been raised: each lane looks at one.
 __device__ inline void wait_for_counters(const Arguments& args, const Task& task) {
   const uint32_t target = (args.run + 1) * task.wait_for;
@@ -156,13 +204,19 @@ template <class S, class Source>
 __device__ void load_inputs(const Arguments& args, S& shared) {
   // Each lane has a page. Their number is even, so that no lane waits for a page that is given back with one of theirs.
   constexpr uint32_t kAtOnce = S::kPages < 4 ? 2 : 4;
+  constexpr bool kByPage = Source::kCounters && S::kByPage;
   const uint32_t lane = threadIdx.x % 32;
   Ring<S::kPages> to;
   for (uint32_t i = 0; i < lane % kAtOnce; ++i) to.advance();
   if constexpr (Source::kDependent) griddepcontrol_wait();
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
-    if constexpr (Source::kCounters) wait_for_counters(args, task);
+    Raised<true> raised(args, task);
+    const bool by_page = kByPage && is_projection(task.op) && task.waits;
+    if (by_page)
+      raised.wait(S::columns_of(task, min(kAtOnce, task.pages)));
+    else if constexpr (Source::kCounters)
+      wait_for_counters(args, task);
     // Other CTAs' threads have written with plain stores what TMA is to read.
     fence_proxy_async_global();
     __syncwarp();
@@ -173,6 +227,8 @@ __device__ void load_inputs(const Arguments& args, S& shared) {
     }
     for (uint32_t first = 0; first < task.pages; first += kAtOnce) {
       const uint32_t count = min(kAtOnce, task.pages - first);
+      if constexpr (kByPage)
+        if (by_page && raised.wait(S::columns_of(task, first + count))) fence_proxy_async_global();
       if (lane < count) {
         const uint32_t full = shared_address(&shared.full[to.stage]);
         mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);

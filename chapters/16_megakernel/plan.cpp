@@ -103,6 +103,7 @@ class Compiler {
     t.wait_first = it->second.first + first;
     t.waits = count;
     t.wait_for = it->second.full;
+    t.wait_columns = it->second.part;
     for (uint32_t i = first; i < first + count; ++i)
       before.insert(before.end(), it->second.makers[i].begin(), it->second.makers[i].end());
   }

@@ -57,10 +57,13 @@ CriticalPath critical_path(const Plan& plan, const std::vector<Ran>& ran, const 
     p.tasks.push_back(at);
     const Ran& r = ran[at];
     const auto& before = plan.before[at];
-    // Whom it waited for: the CTA's task before, or the last of those that make its inputs.
+    // Whom it waited for: the CTA's task before, or the last of those that make its inputs. A task that takes these
+    // page by page begins before all are there.
     const uint32_t previous = neighbour[at];
-    const bool queued = previous != at && ran[previous].end > r.inputs;
-    const unsigned long long begin = queued ? ran[previous].end : r.inputs;
+    unsigned long long there = r.inputs;
+    for (const uint32_t maker : before) there = std::max(there, ran[maker].end);
+    const bool queued = previous != at && ran[previous].end > there;
+    const unsigned long long begin = queued ? ran[previous].end : there;
     const unsigned long long summed = std::max(begin, r.summed);
     if (r.summed) {
       p.pages += cycles(begin, summed);
@@ -78,7 +81,7 @@ CriticalPath critical_path(const Plan& plan, const std::vector<Ran>& ran, const 
     }
     const uint32_t maker = *std::max_element(before.begin(), before.end(),
                                              [&](uint32_t a, uint32_t b) { return ran[a].end < ran[b].end; });
-    p.hand_over += cycles(ran[maker].end, r.inputs);
+    p.hand_over += cycles(ran[maker].end, there);
     ++p.hops;
     at = maker;
   }

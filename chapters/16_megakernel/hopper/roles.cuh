@@ -74,11 +74,14 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
   static constexpr uint32_t kInputWarps = Marked ? 2 : 1;
   static constexpr bool kMarkedSums = MarkedSums;               // and the parts of an attention do
   static constexpr uint32_t kInFlight = Pages < 3 ? Pages : 3;  // 48 KiB an SM: what memory brings in 1.4 microseconds
+  // Nothing is handed over in the middle of a long task. Where words bring marks, they wait behind these loads, too.
+  static constexpr uint32_t kSteadyInFlight = Marked || Pages < 11 ? kInFlight : 5;
   // Attention hands nothing over before its last page.
   static constexpr uint32_t kAttendInFlight = is_wide(N) ? Pages : kInFlight;
   static constexpr uint32_t kAhead = is_wide(N) ? 0 : 8, kPace = 1400;
   static constexpr bool kPairs = Pages >= 8;  // two pages are multiplied at a time; a small ring would wait
   static constexpr bool kQuiet = !Marked;     // a marked word waits for no load
+  static constexpr bool kByPage = !is_wide(N);
   Signal signal[kSignals];
   using P = Page<N>;
 
@@ -86,21 +89,27 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
   static __device__ uint32_t block_of(const Task& task, uint32_t page) {
     return (task.first + (task.op == Op::gate_up ? page / 2 : page)) * P::kBlocks;
   }
+  static __device__ uint32_t columns_of(const Task& task, uint32_t pages) {
+    return (block_of(task, pages - 1) + P::kBlocks) * kBlock;
+  }
   /// Is it multiplied with the inputs of the page before it? Up's are gate's.
   static __device__ bool has_those_before(const Task& task, uint32_t page) {
     return !P::kWide && kPairs && task.op == Op::gate_up && page % 2;
   }
+  /// The first row of a page's weights: of gate_up, up's lie behind gate's.
+  static __device__ uint32_t row_of(const Arguments& args, const Task& task, uint32_t page) {
+    return task.tile * P::kRows + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
+  }
   static __device__ void load_weights(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
-    const uint32_t row = task.tile * P::kRows + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
     const bool gains = !P::kWide && is_normed(task.op) && !has_those_before(task, page);
     mbarrier_arrive_expect_tx(full, sizeof(to.weights) + (gains ? P::kGainBytes : 0));
-    tensor_load_4d(shared_address(to.weights), &args.weights[weights_of(task.op)], 0, row, block_of(task, page),
-                   task.layer, full);
+    tensor_load_4d(shared_address(to.weights), &args.weights[weights_of(task.op)], 0, row_of(args, task, page),
+                   block_of(task, page), task.layer, full);
     if (gains) tensor_load_4d(shared_address(to.gains()), &args.gain_map, 0, task.half, block_of(task, page), 0, full);
   }
   static __device__ void prefetch_weights(const Arguments& args, const Task& task, uint32_t page) {
-    const uint32_t row = task.tile * P::kRows + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
-    tensor_prefetch_4d(&args.weights[weights_of(task.op)], 0, row, block_of(task, page), task.layer);
+    tensor_prefetch_4d(&args.weights[weights_of(task.op)], 0, row_of(args, task, page), block_of(task, page),
+                       task.layer);
   }
   static __device__ void load_inputs(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
     if (has_those_before(task, page)) {
@@ -561,7 +570,8 @@ __device__ void pass_pages(S& shared, Ring<S::kPages>& to, uint32_t count) {
 /// Loads the marked words that a task's pages are multiplied with: of even blocks of them, or of odd ones. Those of two
 /// blocks are on their way at a time.
 template <class S>
-__device__ void load_marked_pages(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& to, bool odd) {
+__device__ void load_marked_pages(const Arguments& args, const Task& task, S& shared, Ring<S::kPages>& to, bool odd,
+                                  Raised<false>& raised) {
   using P = typename S::P;
   constexpr uint32_t kAtOnce = 2;
   const uint32_t mark = mark_of(args), pages = task.op == Op::gate_up ? 2 : 1, count = task.pages / pages;
@@ -573,53 +583,59 @@ __device__ void load_marked_pages(const Arguments& args, const Task& task, S& sh
                                                      : args.marked.residual + task.half * columns;
   const auto first = [&](uint32_t block) { return (task.first + block) * P::kBlocks * kBlock; };
   MarkedInputs<P> inputs[kAtOnce];
+  bool asked[kAtOnce] = {};
+  // The counters say when to look; that a number is there, only its mark says.
+  const auto ask = [&](uint32_t k, uint32_t block) {
+    if (asked[k] || block >= count || !raised.there(first(block + 1))) return;
+    inputs[k].load(from, first(block), columns);
+    asked[k] = true;
+  };
 #pragma unroll
-  for (uint32_t k = 0; k < kAtOnce; ++k)
-    if (2 * k + odd < count) inputs[k].load(from, first(2 * k + odd), columns);
+  for (uint32_t k = 0; k < kAtOnce; ++k) ask(k, 2 * k + odd);
   for (uint32_t at = 0; at < count; at += 2 * kAtOnce) {
 #pragma unroll
     for (uint32_t k = 0; k < kAtOnce; ++k) {
       const uint32_t block = at + 2 * k + odd;
       if (odd && block <= count) pass_pages(shared, to, pages);
       if (block >= count) break;
+      if (!asked[k]) {
+        raised.wait(first(block + 1));
+        ask(k, block);
+        ask(1 - k, block + 2);
+      }
       while (!inputs[k].there(mark)) inputs[k].load(from, first(block), columns);
+      asked[k] = false;
       for (uint32_t page = 0; page < pages; ++page, to.advance()) {
         mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
         if (page == 0) inputs[k].store(shared.page[to.stage], first(block), columns);  // up's are gate's
         __syncwarp();
         if (threadIdx.x % 32 == 0) mbarrier_arrive(shared_address(&shared.full[to.stage]));
       }
-      if (block + 2 * kAtOnce < count) inputs[k].load(from, first(block + 2 * kAtOnce), columns);
+      ask(k, block + 2 * kAtOnce);
       if (!odd && block + 1 < count) pass_pages(shared, to, pages);
     }
   }
 }
 
-/// Two warps load inputs where tasks hand each other marked words; the first one also waits for counters. What is given
-/// before the launch has no marks: TMA loads it.
+/// Two warps load inputs where tasks hand each other marked words; the first one also says that they are there. What is
+/// given before the launch has no marks: TMA loads it.
 template <class S>
 __device__ void load_marked(const Arguments& args, S& shared, bool odd) {
   Ring<S::kPages> to;
   for (Walk<S> walk(shared); walk.next();) {
     const Task task = walk.task;
-    if (odd) {
-      mbarrier_wait_parity(walk.ready(), walk.at.parity);
-    } else {
-      // The counters say when to look; that a number is there, only its mark says.
-      const uint32_t target = (args.run + 1) * task.wait_for;
-      for (uint32_t i = threadIdx.x % 32; i < task.waits; i += 32)
-        while (int32_t(word_read(&args.counters[task.wait_first + i]) - target) < 0) {
-        }
-    }
-    __syncwarp();
+    Raised<false> raised(args, task);
+    const bool by_page = is_projection(task.op) && task.waits;
+    if (!odd && by_page) raised.wait(S::columns_of(task, 1));
+    if (!odd && !by_page) raised.wait_for_all();
     if (threadIdx.x % 32 == 0) {
       if (args.ran && !odd) args.ran[task.number].inputs = nanoseconds();
       if (!odd) mbarrier_arrive(walk.ready());
       mbarrier_arrive(shared_address(&shared.slot[walk.at.stage].taken));
     }
     walk.at.advance();
-    if (is_projection(task.op) && task.waits) {
-      load_marked_pages(args, task, shared, to, odd);
+    if (by_page) {
+      load_marked_pages(args, task, shared, to, odd, raised);
     } else if (odd || !is_projection(task.op)) {
       pass_pages(shared, to, task.pages);
     } else {
