@@ -169,18 +169,21 @@ TEST(Gpcs, ReadAndShare) {
   }
 }
 
-/// Hand-overs by counters, and grids of a graph. Left out: fences right behind loads, turns passed by release and
-/// acquire, CTAs of 128 threads, a counter that lies far from its SM, and hand-overs beside loads (notes/evidence.md).
+/// Hand-overs by counters, fences beside loads, and grids of a graph. Left out: CTAs of 128 threads, a counter that
+/// lies far from its SM, turns beside loads, and fences beside more than three pages (notes/evidence.md).
 TEST(HandOvers, ByCountersAndGrids) {
   std::ifstream in(GEN5_SOURCE "/probes/results/h200/16_handover.json");
   const nlohmann::json stored = nlohmann::json::parse(in);
   const auto got = run_probe(GEN5_PROBES "/probe_16_handover", "h200",
-                             "turn|raise|passed/re|grid|within/(fence|release)/pages:(0|3)");
+                             "turn|raise|passed/re|grid_(graph|dep)|fence_behind|within/(fence|release)/pages:(0|3)");
   const std::vector<std::pair<std::string, double>> kinds = {
-      {"turn/relaxed/ctas:0", 0.01},        {"turn/acquire/ctas:0", 0.01},
-      {"turn/relaxed/load/ctas:0", 0.03},   {"raise/ctas:0/shared:0/release:1", 0.02},
-      {"passed/red/relaxed/pairs:0", 0.06}, {"grid_graph", 0.02},
-      {"grid_dependent_graph", 0.02},       {"within/release/pages:0", 0.02}};
+      {"turn/relaxed/ctas:0", 0.01},           {"turn/acquire/ctas:0", 0.01},
+      {"turn/relaxed/load/ctas:0", 0.03},      {"raise/ctas:0/shared:0/release:1", 0.02},
+      {"passed/red/relaxed/pairs:0", 0.06},    {"grid_graph", 0.02},
+      {"grid_dependent_graph", 0.02},          {"within/release/pages:0", 0.02},
+      {"within/release/pages:3", 0.05},        {"within/fence/pages:3", 0.08},
+      {"fence_behind/load/pause:0", 0.01},     {"fence_behind/bulk/pause:3000", 0.01},
+      {"passed/release/acquire/pairs:0", 0.05}};
   for (const auto& [name, share] : kinds) {
     const auto row =
         std::ranges::find(stored.at("benchmarks"), name, [](const auto& b) { return std::string(b.at("name")); });
@@ -189,8 +192,6 @@ TEST(HandOvers, ByCountersAndGrids) {
     const double want = row->at("median");
     EXPECT_NEAR(got.at(name), want, share * want) << name;
   }
-  // A fence waits for what its SM loads; on an H200 it takes 287 and 3,079 cycles, as a queue is not modelled.
-  EXPECT_GT(got.at("within/fence/pages:3"), 4 * got.at("within/fence/pages:0"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Probes, RoundTrip, testing::ValuesIn(probes()),
