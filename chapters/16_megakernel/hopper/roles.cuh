@@ -628,6 +628,7 @@ __device__ void load_marked(const Arguments& args, S& shared, bool odd) {
     const bool by_page = is_projection(task.op) && task.waits;
     if (!odd && by_page) raised.wait(S::columns_of(task, 1));
     if (!odd && !by_page) raised.wait_for_all();
+    __syncwarp();  // all lanes have read the task
     if (threadIdx.x % 32 == 0) {
       if (args.ran && !odd) args.ran[task.number].inputs = nanoseconds();
       if (!odd) mbarrier_arrive(walk.ready());
