@@ -59,6 +59,46 @@ TEST(ChipMemory, L2sRateIsShared) {
 }
 
 // probe_00_l2 on an H200: 64 CTAs get 4,122 bytes a cycle, where 132 get 4,585.
+/// Each CTA copies 16 KiB of its own into shared memory, and notes how long that takes.
+const char* kCopy = R"(
+.visible .entry copy(.param .u64 p, .param .u64 o) {
+  .reg .b64 %at, %out, %t0, %t1;
+  .reg .b32 %cta, %b, %s;
+  .reg .pred %done;
+  .shared .align 8 .b64 bar;
+  .shared .align 128 .b8 to[16384];
+  ld.param.u64 %at, [p];
+  ld.param.u64 %out, [o];
+  mov.u32 %cta, %ctaid.x;
+  mad.wide.u32 %at, %cta, 16384, %at;
+  mad.wide.u32 %out, %cta, 8, %out;
+  mov.u32 %b, bar;
+  mov.u32 %s, to;
+  mbarrier.init.shared::cta.b64 [%b], 1;
+  mov.u64 %t0, %clock64;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 16384;
+  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%s], [%at], 16384, [%b];
+W:
+  mbarrier.try_wait.parity.shared::cta.b64 %done, [%b], 0;
+  @!%done bra W;
+  mov.u64 %t1, %clock64;
+  sub.u64 %t1, %t1, %t0;
+  st.global.u64 [%out], %t1;
+})";
+
+// Eight SMs that ask at one time have their copies at one time.
+TEST(ChipMemory, BulkCopiesAreServedInTurns) {
+  MachineSpec spec = plain_machine();
+  spec.numbers["mem.l2.bytes_per_cycle"] = 16;
+  RunPtx run(kCopy, std::move(spec));
+  const uint64_t at = run.upload(std::vector<uint32_t>(8 * 4096)), out = run.buffer<uint64_t>(8);
+  run.launch("copy", {8}, {1}, at, out);
+  const auto cycles = run.download<uint64_t>(out, 8);
+  const auto [least, most] = std::ranges::minmax(cycles);
+  EXPECT_GT(least, 4 * 16384 / 8 / 2) << "four of them share a half's 8 bytes a cycle";
+  EXPECT_LT(most, least * 3 / 2);
+}
+
 TEST(ChipMemory, TheFirstCtasAreOnBothHalves) {
   MachineSpec spec = hopper_machine();
   spec.numbers["mem.l2.bytes_per_cycle"] = 64;

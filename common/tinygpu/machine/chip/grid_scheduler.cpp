@@ -50,15 +50,18 @@ void GridScheduler::exchange() {
     uint64_t time;
     SmPartition* partition;
     uint32_t request;  // or that of `deferred`
+    uint32_t part;
     bool is_deferred;
   };
   std::vector<Item> items;
   std::vector<SmPartition::Deferred> deferred;
   for (SmPartition* d : busy_) {
-    for (uint32_t i = 0; i < d->memory.size(); ++i) items.push_back({d->memory.time(i), d, i, false});
+    for (uint32_t i = 0; i < d->memory.size(); ++i)
+      for (uint32_t part = 0; part < d->memory.parts(i); ++part)
+        items.push_back({d->memory.time(i, part), d, i, part, false});
     if (!d->has_deferred()) continue;
     for (SmPartition::Deferred& what : d->take_deferred()) {
-      items.push_back({what.time, d, uint32_t(deferred.size()), true});
+      items.push_back({what.time, d, uint32_t(deferred.size()), 0, true});
       deferred.push_back(std::move(what));
     }
   }
@@ -67,7 +70,7 @@ void GridScheduler::exchange() {
     if (i.is_deferred)
       i.partition->run_deferred(deferred[i.request]);
     else
-      i.partition->memory.serve(i.request);
+      i.partition->memory.serve(i.request, i.part);
   }
   for (SmPartition* d : busy_)
     if (d->memory.size()) d->memory.finish();

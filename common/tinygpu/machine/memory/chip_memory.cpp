@@ -94,10 +94,10 @@ bool ChipMemory::shares(const Asked& asked, const LineUse& use, uint32_t sm, dou
          (loads ? timing_.gpc_share_of_loads : timing_.gpc_share_of_parts);
 }
 
-MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads) {
+MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads, uint64_t copy) {
   MemoryReply reply;
   double end = double(time), last = end, from_memory = end;
-  const uint64_t copy = loads ? 0 : ++copies_;
+  if (!loads && !copy) copy = new_copy();
   // Each half of the chip keeps its own copy of what its SMs read.
   const ChipPlace& place = places_[sm];
   const auto ahead = [&](const LineUse& use) {

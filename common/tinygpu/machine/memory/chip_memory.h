@@ -39,8 +39,11 @@ class ChipMemory {
   /// For a chip of so many SMs; who asks names one of them.
   ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms);
   /// Lines that SM `sm` (%smid) asks for, in the order of LineUse::at, from `time` on.
-  /// `loads`: of a warp's loads and cp.async, not of bulk copies.
-  MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads = false);
+  /// `loads`: of a warp's loads and cp.async, not of bulk copies. `copy`: which of those, if lines of one may come by
+  /// several requests.
+  MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads = false, uint64_t copy = 0);
+  /// A number for a bulk copy.
+  uint64_t new_copy() { return ++copies_; }
   MemoryReply write(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
   /// Atomics and reductions: carried out in the line's slice. `floating`: sums of f16, f32 or f64.
   MemoryReply update(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool floating = false);

@@ -8,6 +8,11 @@
 #include "common/tinygpu/machine/memory/loads_on_their_way.h"
 
 namespace tinygpu {
+namespace {
+
+constexpr size_t kPart = 8;  // lines of a bulk copy that are served together: 1 KiB, which an engine moves in 10 cycles
+
+}  // namespace
 
 void MemoryRequests::add_lines(uint64_t first, uint64_t last, uint64_t address, uint64_t bytes, uint16_t at) {
   const uint64_t end = (address + bytes - 1) / kSectorBytes + 1;
@@ -34,7 +39,7 @@ MemoryRequests::Request& MemoryRequests::make(Kind kind, Sm& sm, uint64_t time) 
   r.sm = &sm;
   r.kind = kind;
   r.first = first_;
-  r.end = first_ = uint32_t(lines_.size());
+  r.behind = first_ = uint32_t(lines_.size());
   if (told_.size() > told_of_) r.told = int32_t(told_of_++);
   requests_.push_back(r);
   return requests_.back();
@@ -77,7 +82,8 @@ MemoryReply MemoryRequests::answer_now(Kind kind, Sm& sm, uint64_t time) {
 /// The request made last is served and forgotten.
 void MemoryRequests::forget() {
   const uint32_t number = uint32_t(requests_.size() - 1);
-  serve(number);
+  const size_t count = parts(number);
+  for (size_t part = 0; part < count; ++part) serve(number, part);
   Request r = requests_.back();
   finish(r, number);
   requests_.pop_back();
@@ -87,12 +93,37 @@ void MemoryRequests::forget() {
   first_ = r.first;
 }
 
-void MemoryRequests::serve(size_t request) {
+size_t MemoryRequests::parts(size_t request) const {
+  const Request& r = requests_[request];
+  return r.kind == Kind::read ? std::max<size_t>(1, (lines_of(r).size() + kPart - 1) / kPart) : 1;
+}
+
+uint64_t MemoryRequests::time(size_t request, size_t part) const {
+  const Request& r = requests_[request];
+  return part ? r.time + lines_[r.first + part * kPart].at : r.time;
+}
+
+void MemoryRequests::serve_part(Request& r, std::span<const LineUse> part, std::span<const LineUse> all) {
+  if (!r.copy) r.copy = chip_.new_copy();
+  const MemoryReply reply = chip_.read(r.time, r.sm->index, part, false, r.copy);
+  if (part.empty()) return;
+  const uint64_t end = r.time + part.back().at + reply.delay, asked = r.time + all.back().at;
+  r.end = std::max(r.end, end);
+  r.last = std::max(r.last, end + reply.late);
+  r.reply.missed += reply.missed;
+  r.reply.delay = std::max(r.end, asked) - asked;
+  r.reply.late = std::max(r.last, asked) - asked - r.reply.delay;
+}
+
+void MemoryRequests::serve(size_t request, size_t part) {
   Request& r = requests_[request];
-  const std::span<const LineUse> lines(lines_.data() + r.first, r.end - r.first);
+  const std::span<const LineUse> lines = lines_of(r);
   switch (r.kind) {
     case Kind::load: r.reply = chip_.read(r.time, r.sm->index, lines, true); break;
-    case Kind::read: r.reply = chip_.read(r.time, r.sm->index, lines, false); break;
+    case Kind::read:
+      serve_part(r, lines.subspan(part * kPart, std::min(kPart, lines.size() - part * kPart)), lines);
+      if (part + 1 < parts(request)) return;
+      break;
     case Kind::write: r.reply = chip_.write(r.time, r.sm->index, lines); break;
     case Kind::update: r.reply = chip_.update(r.time, r.sm->index, lines); break;
     case Kind::float_update: r.reply = chip_.update(r.time, r.sm->index, lines, true); break;
@@ -139,7 +170,7 @@ void MemoryRequests::finish(Request& r, uint32_t number) {
     when = std::max(when, r.follows.value);
   r.ready = when;
   if (r.cached)
-    for (uint32_t i = r.first; i < r.end; ++i)
+    for (uint32_t i = r.first; i < r.behind; ++i)
       r.warp->sm().l1.arrives(lines_[i].line, L1Cache::Arrival::asked(number, grid_), when);
   if (at_once_)
     r.warp->result_on_board(r.board, when);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "common/tinygpu/machine/memory/chip_memory.h"
@@ -66,8 +67,11 @@ class MemoryRequests {
   // ---- Who answers
   void at_once(bool on) { at_once_ = on; }
   size_t size() const { return requests_.size(); }
-  uint64_t time(size_t request) const { return requests_[request].time; }
-  void serve(size_t request);
+  /// A bulk copy is served in parts, between those of other SMs.
+  size_t parts(size_t request) const;
+  uint64_t time(size_t request, size_t part) const;
+  /// In order of parts.
+  void serve(size_t request, size_t part);
   /// All have been served: who asked hears of it.
   void finish();
 
@@ -79,11 +83,13 @@ class MemoryRequests {
     Warp* warp = nullptr;  // of a load
     bool holds = false;    // of a store: its SM waits if it lags behind
     L1Cache::Arrival follows;
-    uint32_t first, end;           // lines
+    uint32_t first, behind;        // lines
     int32_t then = -1, told = -1;  // in their vectors
     Kind kind;
     uint8_t board = kNoBoard;
     bool cached = false;
+    uint64_t copy = 0;           // of a bulk copy: its number,
+    uint64_t end = 0, last = 0;  // and when what was served of it has left L2, and is there
     MemoryReply reply;
   };
   /// Sectors by the address, whose line begins at a multiple of 128 as the memory's first does.
@@ -92,6 +98,8 @@ class MemoryRequests {
   Request& make(Kind kind, Sm& sm, uint64_t time);
   /// What a load's lines take at least where L2 does not have them.
   uint64_t miss_of(const Request& r) const { return r.reply.missed ? timing_.memory.miss_least : 0; }
+  std::span<const LineUse> lines_of(const Request& r) const { return {lines_.data() + r.first, r.behind - r.first}; }
+  void serve_part(Request& r, std::span<const LineUse> part, std::span<const LineUse> all);
   void finish(Request& request, uint32_t number);
   void forget();
 
