@@ -401,6 +401,41 @@ __device__ __forceinline__ void load_and_store(uint32_t* memory) {
 __global__ void stored_grid(uint32_t* memory) { load_and_store<1>(memory); }
 __global__ void stored4_grid(uint32_t* memory) { load_and_store<4>(memory); }
 __global__ void stored8_grid(uint32_t* memory) { load_and_store<8>(memory); }
+/// A warp whose first access is a bulk copy of 128 bytes; `times` of them, one behind the other.
+template <int times, bool behind_load>
+__device__ __forceinline__ void copy_in(uint32_t* memory) {
+  __shared__ alignas(128) uint32_t line[32];
+  __shared__ alignas(8) uint64_t barrier;
+  uint32_t* mine = memory + blockIdx.x * 32;
+  if (behind_load) {
+    uint32_t value;
+    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(mine));
+    wait_for_value(value, 0xfffffffe);
+  }
+  if (threadIdx.x) return;
+  const uint32_t bar = gen5::ptx::shared_address(&barrier);
+  gen5::ptx::mbarrier_init(bar, 1);
+  gen5::ptx::fence_mbarrier_init();
+  for (int i = 0; i < times; ++i) {
+    gen5::ptx::mbarrier_arrive_expect_tx(bar, 128);
+    gen5::ptx::bulk_load(gen5::ptx::shared_address(line), mine, 128, bar);
+    gen5::ptx::mbarrier_wait_parity(bar, uint32_t(i & 1));
+  }
+}
+__global__ void copied_grid(uint32_t* memory) { copy_in<1, false>(memory); }
+__global__ void copied2_grid(uint32_t* memory) { copy_in<2, false>(memory); }
+__global__ void load_copied_grid(uint32_t* memory) { copy_in<1, true>(memory); }
+/// One whose first access is a bulk store of 128 bytes.
+__global__ void bulk_stored_grid(uint32_t* memory) {
+  __shared__ alignas(128) uint32_t line[32];
+  line[threadIdx.x] = 1;
+  gen5::ptx::fence_proxy_async_shared();
+  __syncwarp();
+  if (threadIdx.x) return;
+  gen5::ptx::bulk_store(memory + blockIdx.x * 32, gen5::ptx::shared_address(line), 128);
+  gen5::ptx::bulk_commit_group();
+  gen5::ptx::bulk_wait_group_read<0>();
+}
 /// A grid of CTAs with nothing to do, by CUDA events: on silicon they take time themselves, and ncu's
 /// sm__cycles_elapsed.max of these launches is the figure to use (scripts/calibrate reads it).
 template <auto kernel, int words = 1>
@@ -431,6 +466,26 @@ BENCHMARK(grid<loading_grid>)
     ->ArgNames({"ctas", "threads"})
     ->ArgsProduct({{1, 8, 32, 66, 132}, {32}})
     ->Args({132, 1024})
+    ->Apply(by_cycles);
+BENCHMARK(grid<copied_grid>)
+    ->Name("copied_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->ArgsProduct({{1, 8, 32, 132}, {32}})
+    ->Apply(by_cycles);
+BENCHMARK(grid<copied2_grid>)
+    ->Name("copied2_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->ArgsProduct({{1, 8, 32, 132}, {32}})
+    ->Apply(by_cycles);
+BENCHMARK(grid<load_copied_grid>)
+    ->Name("load_copied_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->ArgsProduct({{1, 8, 32, 132}, {32}})
+    ->Apply(by_cycles);
+BENCHMARK(grid<bulk_stored_grid>)
+    ->Name("bulk_stored_grid")
+    ->ArgNames({"ctas", "threads"})
+    ->ArgsProduct({{1, 8, 32, 132}, {32}})
     ->Apply(by_cycles);
 BENCHMARK(grid<stored_grid, 4>)
     ->Name("stored_grid")

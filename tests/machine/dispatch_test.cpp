@@ -230,6 +230,50 @@ TEST(ColdStart, TheFirstAccessToMemoryWaits) {
   EXPECT_EQ(difference(firsts({{"launch.translation", 777}}), firsts({})), (std::vector{0, 0, 777, 0}));
 }
 
+/// Cycles of three bulk copies one behind the other, of CTA 0.
+const char* kCopies = R"(
+.visible .entry k(.param .u64 o, .param .u64 p) {
+  .reg .b64 %out, %at, %t0, %t1;
+  .reg .b32 %b, %s, %phase, %d;
+  .reg .pred %done, %more;
+  .shared .align 8 .b64 bar;
+  .shared .align 128 .b8 to[128];
+  ld.param.u64 %out, [o];
+  ld.param.u64 %at, [p];
+  mov.u32 %b, bar;
+  mov.u32 %s, to;
+  mbarrier.init.shared::cta.b64 [%b], 1;
+  mov.u32 %phase, 0;
+L:
+  mov.u64 %t0, %clock64;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 128;
+  cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%s], [%at], 128, [%b];
+W:
+  and.b32 %d, %phase, 1;
+  mbarrier.try_wait.parity.shared::cta.b64 %done, [%b], %d;
+  @!%done bra W;
+  mov.u64 %t1, %clock64;
+  sub.u64 %t1, %t1, %t0;
+  st.global.u64 [%out], %t1;
+  add.u64 %out, %out, 8;
+  add.u32 %phase, %phase, 1;
+  setp.lt.u32 %more, %phase, 3;
+  @%more bra L;
+})";
+
+TEST(ColdStart, TheFirstBulkCopyWaits) {
+  const auto copies = [](const Numbers& more) {
+    RunPtx run(kCopies, raised(more));
+    const uint64_t out = run.buffer<uint64_t>(3), at = run.upload(std::vector<uint32_t>(32));
+    run.launch("k", {1}, {1}, out, at);
+    return run.download<uint64_t>(out, 3);
+  };
+  const auto cold = copies({{"launch.first_copy", 777}}), warm = copies({{"launch.first_copy", 0}});
+  EXPECT_NEAR(double(cold[0]) - double(warm[0]), 777, 60) << "but for the steps in which a warp asks";
+  EXPECT_NEAR(double(cold[1]), double(warm[1]), 60);
+  EXPECT_NEAR(double(cold[2]), double(warm[2]), 60);
+}
+
 TEST(ColdStart, SmsThatWaitTogetherWaitLonger) {
   EXPECT_EQ(difference(firsts({{"launch.parameters.sm", 100}}), firsts({})), (std::vector{0, 0, 0, 0}))
       << "one is alone";

@@ -16,6 +16,7 @@ LaunchTiming::LaunchTiming(const MachineSpec& s)
       parameters_sm(s.number("launch.parameters.sm")),
       translation(s.number("launch.translation")),
       translation_sm(s.number("launch.translation.sm")),
+      first_copy(uint64_t(s.number("launch.first_copy"))),
       programmatic(uint64_t(s.number("launch.programmatic"))),
       programmatic_wait(uint64_t(s.number("launch.programmatic.wait"))),
       graph_next(uint64_t(s.number("launch.graph.next"))),

@@ -19,6 +19,7 @@ struct LaunchTiming {
   // What an SM waits for once in a launch, when it is alone and for each SM that does so at the same time: the kernel's
   // parameters, and the first translation of an address.
   double parameters, parameters_sm, translation, translation_sm;
+  uint64_t first_copy;         // the same of an SM's first bulk copy
   uint64_t programmatic;       // from when a grid lets one behind it start until that one's first instruction
   uint64_t programmatic_wait;  // a grid's last CTA's end until griddepcontrol.wait of the next one goes on
   // Of kernels that follow each other in a graph: a grid's last CTA's end until the first instruction of the next one;

@@ -213,7 +213,7 @@ void BulkEngine::fetch(Warp& w, double busy, uint64_t latency, std::shared_ptr<c
   if (w.spec().free.loads) return land(partition, flight.through, load);
   partition.memory.spread_over(busy);
   if (w.told(Observer::traffic)) partition.memory.tell_missed(flight.who);
-  const uint64_t begin = flight.begin, at = flight.through + latency;
+  const uint64_t begin = flight.begin, at = flight.through + latency + w.sm().first_copy.wait(begin);
   partition.memory.ask(
       MemoryRequests::Kind::read, w.sm(), begin,
       [&partition, &timing = w.timing().tma, at, load = std::move(load)](const MemoryReply& r) {

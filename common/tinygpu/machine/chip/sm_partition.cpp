@@ -68,6 +68,7 @@ void SmPartition::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
       sm.carveout = carveout_;
       sm.l1.resize(l1_bytes(launch.gpu.timing.memory.l1_bytes, launch.fit()));
       sm.translation = launch.cold_start().translation;
+      sm.first_copy = ColdMiss(timing.first_copy);
     }
   }
   auto cluster = std::make_unique<Cluster>(*this);
