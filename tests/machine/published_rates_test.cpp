@@ -97,7 +97,7 @@ double cycles(const Row& r) {
   RunPtx run(kRing, load_profile("b200"));
   run.gpu.options.timing_only = true;
   run.dynamic_shared = 1024 + r.stages * r.bytes;
-  const uint32_t sms = uint32_t(run.gpu.spec.sms), count = r.bytes >= 32768 ? 12 : 40;
+  const uint32_t sms = uint32_t(run.gpu.spec.sms), count = r.bytes >= 32768 ? 24 : 40;
   const uint64_t from = run.buffer<uint8_t>(size_t(sms) * count * r.bytes), out = run.buffer<uint64_t>(sms);
   run.launch("ring", {sms}, {1}, from, r.bytes, r.stages, count, out);
   const auto took = run.download<uint64_t>(out, sms);
