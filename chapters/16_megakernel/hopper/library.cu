@@ -1,11 +1,9 @@
 // The Hopper kernels for another language: measure.py calls them. Everything returns 0, or 1 behind a message on
 // stderr.
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <vector>
 
 #include "chapters/16_megakernel/model.h"
 #include "chapters/16_megakernel/target.h"
@@ -68,19 +66,6 @@ __global__ void read_all(const uint4* from, size_t count, uint32_t* unused) {
   if (all == 0xdeadbeef) *unused = all;
 }
 
-/// Every 10 microseconds, beside whatever else runs: %globaltimer and %clock64.
-constexpr uint32_t kSamples = 400;
-__global__ void sample_clock(long long* to) {
-  long long now, next;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(next)::"memory");
-  for (uint32_t i = 0; i < kSamples; ++i, next += 10000) {
-    do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
-    while (now < next);
-    to[2 * i] = now;
-    to[2 * i + 1] = clock64();
-  }
-}
-
 }  // namespace
 
 extern "C" {
@@ -113,28 +98,6 @@ int megakernel_time(void* model, int step, uint32_t launches, uint32_t repeats, 
     time_of(2, launch);
     for (uint32_t i = 0; i < repeats; ++i) times[i] = time_of(launches, launch);
     if (graph) GEN5_CUDA(cudaGraphExecDestroy(graph));
-  });
-}
-
-/// The SMs' clock while a step's launches follow each other for 4 ms: megahertz, the median.
-int megakernel_clock(void* model, int step, float* mhz) {
-  return guarded([&] {
-    DeviceModel& device = *static_cast<Model*>(model)->device;
-    const gen5::harness::DeviceBuffer<long long> samples(2 * kSamples);
-    cudaStream_t beside;
-    GEN5_CUDA(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
-    const auto launch = [&] { device.launch(step_of(step)); };
-    const float one = time_of(2, launch);
-    sample_clock<<<1, 1, 0, beside>>>(samples.get());
-    time_of(uint32_t(4500 / one) + 1, launch);
-    GEN5_CUDA(cudaStreamSynchronize(beside));
-    GEN5_CUDA(cudaStreamDestroy(beside));
-    const std::vector<long long> t = samples.download();
-    std::vector<float> all;
-    for (size_t i = kSamples / 10; i + 1 < kSamples; ++i)
-      all.push_back(float(t[2 * i + 3] - t[2 * i + 1]) / float(t[2 * i + 2] - t[2 * i]) * 1000);
-    std::sort(all.begin(), all.end());
-    *mhz = all[all.size() / 2];
   });
 }
 

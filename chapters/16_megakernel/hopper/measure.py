@@ -140,12 +140,6 @@ class Model:
         call("time", self.handle, step, launches, repeats, times)
         return list(times)
 
-    def clock(self, step):
-        """MHz of the SMs while its launches follow each other: tensor cores take it down."""
-        mhz = ctypes.c_float()
-        call("clock", self.handle, step, ctypes.byref(mhz))
-        return round(mhz.value)
-
     def run(self, step):
         call("run", self.handle, step)
 
@@ -311,7 +305,7 @@ def memory():
 
 def point(name, batch, cache, rate):
     """Our steps. `rate`: bytes a microsecond."""
-    row = {"us": {}, "mhz": {}, "path": {}, "phases": {}}
+    row = {"us": {}, "path": {}, "phases": {}}
     model = Model(name, batch, cache)
     row["bytes"] = model.bytes()
     for step, title in steps(batch).items():
@@ -320,7 +314,6 @@ def point(name, batch, cache, rate):
         row["us"][title]["of_memory"] = round(row["bytes"] / statistics.median(times) / rate, 3)
         if step < 13:
             row["path"][title] = model.path(step)
-            row["mhz"][title] = model.clock(step)
         if step in (1, 3, 4, 7):
             row["phases"][title] = model.phases(step)
         print("   ", title, row["us"][title], flush=True)
