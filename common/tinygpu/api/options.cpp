@@ -157,8 +157,7 @@ constexpr Option kTable[] = {
      .help =
          "Which checks run. quick (default) includes the race check of each grid's first cluster. races searches for "
          "every missing order between accesses to shared, global and Tensor Memory, and takes up to five times as "
-         "long. "
-         "none looks for nothing, where only the clock counts: what stops a kernel is told all the same",
+         "long. none looks for nothing, where only the clock counts: what stops a kernel is told all the same",
      .set =
          [](Options& o, std::string_view t) {
            o.observation.unchecked = t == "none";

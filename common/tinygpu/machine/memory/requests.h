@@ -56,8 +56,8 @@ class MemoryRequests {
   void load(Warp& w, const Op& op, uint64_t time, uint64_t ready, L1Cache::Arrival follows, bool cached);
   /// A store of a warp: its SM waits if stores lag behind too far.
   void store(Sm& sm, uint64_t time, Kind kind);
-  /// Anything else; `then`, if there is one, hears of the answer. `ready`: of what a bulk copy reads, when that would be
-  /// in shared memory if L2 had it and nothing was in the way.
+  /// Anything else; `then`, if there is one, hears of the answer. `ready`: of what a bulk copy reads, when that would
+  /// be in shared memory if L2 had it and nothing was in the way.
   void ask(Kind kind, Sm& sm, uint64_t time, Then then, uint64_t ready = 0);
   /// The answer now, for who runs alone or in its turn.
   MemoryReply answer_now(Kind kind, Sm& sm, uint64_t time);
