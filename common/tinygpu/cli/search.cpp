@@ -173,7 +173,7 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 /// The problem that the words describe. Throws SearchError.
-Problem problem_of(const Words& w, Template t) {
+Problem problem_of(const Words& w, const MachineSpec& spec, Template t) {
   Problem p = w.problem;
   for (const In in : {In::bf16, In::f16, In::fp8, In::mxf8, In::mxf4, In::nvf4})
     if (name(in) == w.type) p.in = in;
@@ -183,13 +183,14 @@ Problem problem_of(const Words& w, Template t) {
                                 : Out::bf16;
   if (p.operation == Operation::attention) p.m = w.queries ? w.queries : p.n;
   if (const auto why = impossible(p, t)) throw SearchError(*why);
+  if (const auto why = too_large(p, spec)) throw SearchError(*why);
   return p;
 }
 
 void run(const Words& w) {
   const MachineSpec spec = load_profile(w.machine);
   const Space space(template_of(spec, w.problem.operation));
-  const Problem problem = problem_of(w, space.kind());
+  const Problem problem = problem_of(w, spec, space.kind());
   const char* operation = is_attention(space.kind()) ? "attention" : "gemm";
   if (w.explain) {
     fmt::print("{}", search::explain(space, spec, problem, space.parse(*w.explain, plain_point(space.kind()))));

@@ -43,7 +43,8 @@ std::string quoted(const std::string& word) {
 
 struct Ran {
   int code = 0;
-  std::string said;
+  std::string command, said;
+  bool signalled = false;  // then `code` is the signal
 };
 Ran run(const std::vector<std::string>& words) {
   std::string command;
@@ -51,10 +52,13 @@ Ran run(const std::vector<std::string>& words) {
   FILE* pipe = popen((command + "2>&1").c_str(), "r");
   if (!pipe) throw SearchError(words[0] + " cannot be started");
   Ran ran;
+  ran.command = command.substr(0, command.size() - 1);
   char buffer[4096];
   for (size_t got; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) ran.said.append(buffer, got);
   const int status = pclose(pipe);
-  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  ran.signalled =
+      WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) > 128);  // of the shell, of its child
+  ran.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - (ran.signalled ? 128 : 0);
   return ran;
 }
 
@@ -66,6 +70,14 @@ std::string first_line(const std::string& text, const char* with) {
     if (first.empty()) first = line;
   }
   return first;
+}
+
+/// What a command that failed said; how it ended, where it said nothing or was killed.
+std::string reason(const Ran& ran) {
+  if (ran.signalled) return fmt::format("it was ended by signal {}: {}", ran.code, ran.command);
+  const std::string line = first_line(ran.said, "error");
+  if (line.find_first_not_of(" \t\r") != std::string::npos) return line;
+  return fmt::format("it said nothing and ended with code {}: {}", ran.code, ran.command);
 }
 
 std::string nvcc() {
@@ -146,8 +158,7 @@ fs::path Bench::build(const Point& p) {
        {"-I" + options_.folder.string(), (options_.folder / (name + ".cu")).string(), std::string("-o"), part.string()})
     words.push_back(w);
   const Ran ran = run(words);
-  if (ran.code != 0)
-    throw SearchError(fmt::format("{} does not compile: {}", space_.text(p), first_line(ran.said, "error")));
+  if (ran.code != 0) throw SearchError(fmt::format("{} does not compile: {}", space_.text(p), reason(ran)));
   fs::rename(part, binary);
   return binary;
 }
@@ -193,7 +204,7 @@ double Bench::run_cycles(const Point& p, const fs::path& binary, const Sample& p
   const size_t at = ran.said.find(numbers);
   double us = 0;
   if (ran.code != 0 || at == std::string::npos || std::sscanf(ran.said.c_str() + at + numbers.size(), "%lf", &us) != 1)
-    throw SearchError(fmt::format("{} does not run: {}", space_.text(p), first_line(ran.said, "error")));
+    throw SearchError(fmt::format("{} does not run: {}", space_.text(p), reason(ran)));
   return us * spec_.clock_ghz * 1e3;
 }
 

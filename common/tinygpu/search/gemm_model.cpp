@@ -4,12 +4,13 @@
 #include <deque>
 #include <optional>
 
+#include "common/tinygpu/search/steady.h"
 #include "common/tinygpu/search/stream_traffic.h"
 
 namespace tinygpu::search {
 namespace {
 
-constexpr uint32_t kMostStages = 16, kSampledWaves = 8;
+constexpr uint32_t kMostStages = 16, kMostGroups = 4, kSampledWaves = 8;
 
 /// Registers of a thread of Hopper's template, as ptxas 13.0 has them. One consumer takes what it needs: its
 /// accumulators and some 28 more (60, 92, 154 for 64 rows by 64, 128, 256 columns). More share all that an SM has.
@@ -68,22 +69,25 @@ struct GemmModel::Plan {
 };
 
 /// The blocks of each tile, or part of one, that a cluster walks; with stream-K one that has most parts.
-std::vector<uint32_t> GemmModel::walked(const Point& p, uint32_t tiles, uint32_t at_once) const {
+std::vector<uint32_t> GemmModel::tiles_of_one(const Point& p, uint32_t tiles, uint32_t at_once) const {
   const uint32_t each = blocks_of_part(problem_, p);
   if (p.order() != Schedule::stream_k) return std::vector<uint32_t>(ceil_div(tiles, at_once), each);
-  std::vector<uint32_t> most;
   const uint64_t all = uint64_t(tiles) * each;
-  for (uint32_t cluster = 0; cluster < at_once; ++cluster) {
-    std::vector<uint32_t> parts;
-    const uint64_t end = all * (cluster + 1) / at_once;
-    for (uint64_t from = all * cluster / at_once; from < end;) {
-      const uint64_t to = std::min(end, (from / each + 1) * each);
-      parts.push_back(uint32_t(to - from));
-      from = to;
-    }
-    if (parts.size() > most.size()) most = std::move(parts);
+  const auto begin = [&](uint64_t cluster) { return all * cluster / at_once; };
+  const auto count = [&](uint64_t cluster) {
+    const uint64_t from = begin(cluster), end = begin(cluster + 1);
+    return from == end ? 0 : (end - 1) / each - from / each + 1;
+  };
+  uint64_t most = 0;
+  for (uint64_t cluster = 1; cluster < at_once; ++cluster)
+    if (count(cluster) > count(most)) most = cluster;
+  std::vector<uint32_t> parts;
+  for (uint64_t from = begin(most), end = begin(most + 1); from < end;) {
+    const uint64_t to = std::min(end, (from / each + 1) * each);
+    parts.push_back(uint32_t(to - from));
+    from = to;
   }
-  return most;
+  return parts;
 }
 
 /// CTAs of an SM.
@@ -254,7 +258,7 @@ void GemmModel::plan_waves(Plan& plan) const {
   const Numbers& n = numbers_;
   const Point& p = plan.p;
   const uint32_t at_once = plan.clusters * plan.slots, whole = blocks(problem_, p);
-  const std::vector<uint32_t> parts_of_k = walked(p, plan.tiles, at_once);
+  const std::vector<uint32_t> parts_of_k = tiles_of_one(p, plan.tiles, at_once);
   plan.waves = uint32_t(parts_of_k.size());
   const Traffic traffic(*this, plan);
   const auto add_wave = [&](uint32_t w) {
@@ -301,7 +305,51 @@ struct Cta {
   std::array<Barrier, 2> accumulated, drained, turn;
   Barrier born;  // a CTA in this place
   Cycles for_loads = 0, for_epilogue = 0, other = 0;
+  uint32_t boxes = 0;          // that have been stored
   std::vector<Cycles> stored;  // when each wave's tile was
+  struct {
+    uint32_t wave, block, at;
+  } loads{};                                       // what is asked for, or waits to be
+  std::array<uint32_t, kMostGroups> multiplied{};  // the block of each who multiplies; of two that take turns, in [0]
+  std::array<Cycles, kMostGroups> before{};        // when the tensor core is done with the one before
+};
+
+/// Leaves out what of the walk over K repeats itself. A tile of up to `walked` bytes of K is walked whole.
+template <class Plan>
+class Shortcut {
+ public:
+  /// `groups` multiply at the same time.
+  Shortcut(TinyMachine& m, Plan& plan, std::deque<Cta>& ctas, uint32_t groups, uint32_t walked)
+      : plan_(plan), ctas_(ctas), walked_(walked), steady_(m, plan.p.stages) {
+    for (Cta& cta : ctas) {
+      for (uint32_t s = 0; s < plan.p.stages; ++s) {
+        steady_.watch_ring(cta.full[s]);
+        steady_.watch_ring(cta.empty[s]);
+      }
+      for (const auto* pair : {&cta.accumulated, &cta.drained, &cta.turn})
+        for (const Barrier& b : *pair) steady_.watch(b);
+      steady_.watch(cta.born);
+      steady_.watch_block(cta.loads.at);
+      for (uint32_t g = 0; g < groups; ++g) steady_.watch_block(cta.multiplied[g]);
+      for (const Cycles& end : cta.before) steady_.watch_done(end);
+      steady_.watch(cta.boxes);
+      steady_.watch(cta.for_loads);
+    }
+  }
+  /// Before the first CTA multiplies its `at`-th block, which is of this wave.
+  void take(const Cta& cta, uint32_t wave, uint32_t at) {
+    if (&cta != &ctas_.front() || at % plan_.p.stages || plan_.wave[wave].blocks * plan_.p.block <= walked_) return;
+    uint32_t left = UINT32_MAX;
+    for (const Cta& c : ctas_)
+      left = std::min(left, c.loads.wave == wave ? plan_.wave[wave].blocks - c.loads.block : 0);
+    plan_.wave[wave].blocks -= steady_.skip(wave, at / plan_.p.stages, left);
+  }
+
+ private:
+  Plan& plan_;
+  std::deque<Cta>& ctas_;
+  const uint32_t walked_;
+  Steady steady_;
 };
 
 template <class Plan>
@@ -317,6 +365,7 @@ Role produce(TinyMachine& m, const Plan& plan, Cta& cta) {
     }
     for (uint32_t block = 0; block < plan.wave[w].blocks; ++block, ++at) {
       const uint32_t stage = at % plan.p.stages;
+      cta.loads = {w, block, at};
       co_await m.wait(cta.empty[stage], at / plan.p.stages, waited);
       co_await m.load_tile(plan.load, plan.wave[w].shares, cta.full[stage]);
     }
@@ -324,13 +373,15 @@ Role produce(TinyMachine& m, const Plan& plan, Cta& cta) {
 }
 
 template <class Plan>
-Role multiply(TinyMachine& m, const Plan& plan, Cta& cta) {
+Role multiply(TinyMachine& m, const Plan& plan, Cta& cta, Shortcut<Plan>& shortcut) {
   uint32_t at = 0;
   for (uint32_t w = 0; w < plan.wave.size(); ++w) {
     const uint32_t into = w % plan.p.accumulators;
     co_await m.wait(cta.drained[into], w / plan.p.accumulators, cta.for_epilogue);
     for (uint32_t block = 0; block < plan.wave[w].blocks; ++block, ++at) {
       const uint32_t stage = at % plan.p.stages;
+      cta.multiplied[0] = at;
+      shortcut.take(cta, w, at);
       co_await m.wait(cta.full[stage], at / plan.p.stages + 1, cta.for_loads);
       co_await m.mma_tile(plan.mma_instructions, plan.mma_interval, plan.mma_batch);
       m.commit(cta.empty[stage], plan.mma_latency + plan.release);
@@ -344,7 +395,7 @@ Role drain(TinyMachine& m, const Plan& plan, Cta& cta) {
   for (uint32_t w = 0; w < plan.wave.size(); ++w) {
     const uint32_t from = w % plan.p.accumulators;
     co_await m.wait(cta.accumulated[from], w / plan.p.accumulators + 1, cta.other);
-    for (uint32_t box = 0; box < plan.boxes; ++box) {
+    for (uint32_t box = 0; box < plan.boxes; ++box, ++cta.boxes) {
       co_await m.load_accumulator(plan.registers);
       if (!plan.by_threads) {
         co_await m.wait_stored(plan.store_bytes);
@@ -354,7 +405,7 @@ Role drain(TinyMachine& m, const Plan& plan, Cta& cta) {
                             plan.wave[w].adds ? plan.added : plan.store_share);
     }
     m.arrive(cta.drained[from]);
-    cta.stored.push_back(m.now());
+    cta.stored.push_back(m.passed());
     if (plan.p.order() == Schedule::serial) {
       co_await m.wait_stored(0);
       co_await m.end_cta();
@@ -367,14 +418,16 @@ Role drain(TinyMachine& m, const Plan& plan, Cta& cta) {
 
 /// A consumer warpgroup of Hopper multiplies and stores.
 template <class Plan>
-Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
+Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group, Shortcut<Plan>& shortcut) {
   const bool turns = plan.p.ping_pong;
   for (uint32_t w = turns ? group : 0, mine = 0; w < plan.wave.size(); w += turns ? 2 : 1, ++mine) {
     if (turns) co_await m.wait(cta.turn[group], mine + 1, cta.other);
     uint32_t at = plan.first_block(w), previous = 0;
-    Cycles before = 0;
+    Cycles& before = cta.before[group];
     for (uint32_t block = 0; block < plan.wave[w].blocks; ++block, ++at) {
       const uint32_t stage = at % plan.p.stages;
+      cta.multiplied[turns ? 0 : group] = at;
+      if (group == 0 || turns) shortcut.take(cta, w, at);
       Cycles waited = 0;
       co_await m.wait(cta.full[stage], at / plan.p.stages + 1, waited);
       if (group == 0 || turns) cta.for_loads += waited;
@@ -396,7 +449,7 @@ Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
       co_await m.pause(plan.n->handover);
       co_await m.gather(plan.left, plan.taken_share);
     }
-    for (uint32_t box = 0; box < plan.boxes; ++box) {
+    for (uint32_t box = 0; box < plan.boxes; ++box, ++cta.boxes) {
       if (!plan.by_threads) {
         co_await m.wait_stored(plan.p.how() == Epilogue::tma_whole ? 0 : plan.store_bytes);
         co_await m.stage_tile(plan.store_bytes, 2 * plan.registers);
@@ -404,7 +457,7 @@ Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
       co_await m.store_tile(plan.store_bytes, plan.piece, plan.wave[w].adds,
                             plan.wave[w].adds ? plan.added : plan.store_share);
     }
-    if (group == 0 || turns) cta.stored.push_back(m.now());
+    if (group == 0 || turns) cta.stored.push_back(m.passed());
     if (plan.p.order() == Schedule::serial) {
       co_await m.wait_stored(0);
       co_await m.end_cta();
@@ -418,10 +471,11 @@ Role consume(TinyMachine& m, const Plan& plan, Cta& cta, uint32_t group) {
 }  // namespace
 
 Estimate GemmModel::estimate(const Point& p) const {
-  const Plan plan = this->plan(p);
+  Plan plan = this->plan(p);
   std::deque<Cta> ctas(plan.slots);
   TinyMachine m(numbers_);
   const uint32_t readers = kind_ == Template::hopper && !p.ping_pong ? p.consumers : 1;
+  Shortcut<Plan> shortcut(m, plan, ctas, readers, walked_);
   for (Cta& cta : ctas) {
     for (Barrier& b : cta.empty) b.count = b.pending = readers;
     cta.born.count = cta.born.pending = 1;
@@ -429,11 +483,11 @@ Estimate GemmModel::estimate(const Point& p) const {
     m.arrive(cta.born, numbers_.launch + numbers_.launch_cta);
     m.add(produce(m, plan, cta));
     if (kind_ == Template::blackwell) {
-      m.add(multiply(m, plan, cta));
+      m.add(multiply(m, plan, cta, shortcut));
       m.add(drain(m, plan, cta));
     } else {
       if (p.ping_pong) m.arrive(cta.turn[0]);
-      for (uint32_t g = 0; g < p.consumers; ++g) m.add(consume(m, plan, cta, g));
+      for (uint32_t g = 0; g < p.consumers; ++g) m.add(consume(m, plan, cta, g, shortcut));
     }
   }
   Cycles cycles = m.run() + numbers_.launch_end;

@@ -9,8 +9,10 @@ namespace tinygpu::search {
 
 class GemmModel final : public Model {
  public:
-  GemmModel(const MachineSpec& spec, const Problem& problem)
-      : spec_(spec), numbers_(spec), kind_(template_of(spec)), problem_(problem) {}
+  /// A tile of up to so many bytes of K is walked whole, and of a deeper one what repeats itself is not (Steady).
+  static constexpr uint32_t kWalked = 32768;
+  GemmModel(const MachineSpec& spec, const Problem& problem, uint32_t walked = kWalked)
+      : spec_(spec), numbers_(spec), kind_(template_of(spec)), problem_(problem), walked_(walked) {}
   Estimate estimate(const Point& p) const override;
   Cycles least(const Point& p) const override;
   /// Of the tensor core, for a block of K of a CTA's tile.
@@ -35,12 +37,13 @@ class GemmModel final : public Model {
   void plan_load(Plan& plan) const;
   void plan_product(Plan& plan) const;
   void plan_waves(Plan& plan) const;
-  std::vector<uint32_t> walked(const Point& p, uint32_t tiles, uint32_t at_once) const;
+  std::vector<uint32_t> tiles_of_one(const Point& p, uint32_t tiles, uint32_t at_once) const;
 
   const MachineSpec& spec_;
   const Numbers numbers_;
   const Template kind_;
   const Problem problem_;
+  const uint32_t walked_;
 };
 
 }  // namespace tinygpu::search

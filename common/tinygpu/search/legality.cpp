@@ -285,6 +285,18 @@ std::optional<std::string> impossible(const Problem& p, Template t) {
   return impossible(p);
 }
 
+std::optional<std::string> too_large(const Problem& p, const MachineSpec& spec) {
+  const bool attention = p.operation == Operation::attention;
+  const double m = p.m, n = p.n, row = p.row_bytes();
+  // Q and O have a row for each query, K and V one for each key; scales lie beside A and B.
+  const double scales = p.k / 32.0 * p.scales();
+  const double bytes = attention ? 2 * p.heads * (m + n) * row : (m + n) * (row + scales) + m * n * p.out_bytes();
+  if (bytes <= double(spec.global_bytes)) return std::nullopt;
+  return fmt::format("{}: {} take {:.1f} GB, and {} has {:.1f} GB of memory", name(p),
+                     attention ? "Q, K, V and O" : "A, B and D", bytes * 1e-9, spec.name,
+                     double(spec.global_bytes) * 1e-9);
+}
+
 uint32_t shared_bytes(Template t, const Problem& problem, const Point& p) {
   const auto round_up = [](uint32_t x, uint32_t to) { return ceil_div(x, to) * to; };
   uint32_t bytes = p.stages * p.stage_bytes();

@@ -41,6 +41,8 @@ const Rule* broken(const std::vector<const Rule*>& rules, const Legal& legal, co
 std::optional<std::string> impossible(const Problem& p);
 /// The same, where it is the template that cannot.
 std::optional<std::string> impossible(const Problem& p, Template t);
+/// The same, where the machine's device memory does not have room for it.
+std::optional<std::string> too_large(const Problem& p, const MachineSpec& spec);
 
 /// A table of rules (legality.cpp, attention_legality.cpp).
 std::span<const Rule> attention_rules(Template t);

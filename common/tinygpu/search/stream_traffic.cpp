@@ -18,15 +18,13 @@ struct Piece {
 }  // namespace
 
 StreamTraffic stream_traffic(const Problem& problem, const Point& p, uint32_t clusters, double keeps) {
-  const uint32_t rows = tile_rows(problem, p), columns = tile_columns(problem, p), tiles = rows * columns;
-  const uint64_t each = blocks(problem, p), all = tiles * each;
+  const uint32_t rows = tile_rows(problem, p), columns = tile_columns(problem, p);
+  const uint64_t each = blocks(problem, p), all = uint64_t(rows) * columns * each;
   clusters = uint32_t(std::min<uint64_t>(clusters, all));
   const uint64_t step = (all + kSteps - 1) / kSteps;  // in blocks
   const uint64_t parts = (each + step - 1) / step;    // of K
   const double a_bytes = double(std::min<uint32_t>(p.m * p.cluster_m, problem.m)) * p.block * double(step),
                b_bytes = double(std::min<uint32_t>(p.n * p.cluster_n, problem.n)) * p.block * double(step);
-  std::vector<ClusterTile> walk;
-  for (uint32_t t = 0; t < tiles; ++t) walk.push_back(cluster_tile(problem, p, t));
   std::vector<Piece> a(rows * parts), b(columns * parts);
   double fresh = 0, shared = 0, asked = 0;
   int64_t now = 0;
@@ -45,7 +43,7 @@ StreamTraffic stream_traffic(const Problem& problem, const Point& p, uint32_t cl
       for (uint64_t c = 0; c < clusters; ++c) {
         const uint64_t block = all * c / clusters + at;
         if (block >= all * (c + 1) / clusters) continue;
-        const ClusterTile tile = walk[block / each];
+        const ClusterTile tile = cluster_tile(problem, p, uint32_t(block / each));
         const uint64_t part = block % each / step;
         load(a[tile.row * parts + part], a_bytes);
         load(b[tile.column * parts + part], b_bytes);

@@ -114,7 +114,31 @@ Cycles TinyMachine::run() {
       b.wanted.pop_back();
     }
   }
-  return now_;
+  return passed();
+}
+
+TinyMachine::State TinyMachine::state() const {
+  State s;
+  for (const Unit* u : {&tma_, &ingress_, &l2_, &outside_, &dram_, &tensor_, &tensor_memory_, &shared_, &store_,
+                        &l2_write_, &special_, &threads_})
+    s.times.push_back(std::max(0.0, u->free - now_));
+  std::vector<Event> events = events_;
+  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return b < a; });
+  for (const Event& e : events) {
+    s.times.push_back(e.time - now_);
+    s.marks.push_back(e.role ? reinterpret_cast<uintptr_t>(e.role.address()) : reinterpret_cast<uintptr_t>(e.barrier));
+  }
+  return s;
+}
+
+std::vector<Cycles> TinyMachine::sums() const {
+  return {passed(), issue_, tma_.busy, ingress_.busy, l2_.busy, outside_.busy, dram_.busy, tensor_.busy};
+}
+
+void TinyMachine::add(const std::vector<Cycles>& more) {
+  Cycles* const to[] = {&skipped_, &issue_,        &tma_.busy,  &ingress_.busy,
+                        &l2_.busy, &outside_.busy, &dram_.busy, &tensor_.busy};
+  for (size_t i = 0; i < std::size(to); ++i) *to[i] += more[i];
 }
 
 void TinyMachine::Phase::await_suspend(std::coroutine_handle<> h) {

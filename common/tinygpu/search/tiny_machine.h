@@ -111,7 +111,7 @@ class TinyMachine {
     roles_.push_back(role.handle);
     at(0, role.handle);
   }
-  /// Until all roles have ended; the last one's time.
+  /// Until all roles have ended; what has passed then.
   Cycles run();
 
   // ---- The instructions. Those that a role waits for are awaited.
@@ -159,8 +159,20 @@ class TinyMachine {
   Until end_cta() { return {*this, now_ + n_.barrier}; }
 
   Cycles now() const { return now_; }
+  /// Since the beginning, with what was not walked (Steady).
+  Cycles passed() const { return now_ + skipped_; }
   Cycles tensor_free() const { return tensor_.free; }
   const Numbers& numbers() const { return n_; }
+
+  /// All that what comes next depends on, beside the barriers: times from now, and whom they belong to.
+  struct State {
+    std::vector<Cycles> times;
+    std::vector<uintptr_t> marks;
+  };
+  State state() const;
+  /// The time, and what the units have worked; and more of it, which is not walked. `more` may be longer.
+  std::vector<Cycles> sums() const;
+  void add(const std::vector<Cycles>& more);
 
   struct Busy {
     Cycles tensor, tma, l2, outside, dram, issue, special, threads;
@@ -192,7 +204,7 @@ class TinyMachine {
   void at(Cycles t, Barrier& b) { push({t, number_++, {}, &b}); }
 
   const Numbers& n_;
-  Cycles now_ = 0, issue_ = 0;
+  Cycles now_ = 0, skipped_ = 0, issue_ = 0;
   uint64_t number_ = 0;
   std::vector<Event> events_;
   std::vector<std::coroutine_handle<>> roles_;
