@@ -151,7 +151,7 @@ fs::path Bench::build(const Point& p) {
   if (fs::exists(binary)) return binary;
   write_program(options_.folder, name + ".cu", text);
   const fs::path part = options_.folder / fmt::format("{}.{}", name, getpid());
-  std::vector<std::string> words{nvcc(), "-diag-suppress", "177"};
+  std::vector<std::string> words{nvcc()};
   std::istringstream options(compiler_options(space_.kind()));
   for (std::string w; options >> w;) words.push_back(w);
   for (const std::string& w :
