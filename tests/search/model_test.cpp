@@ -172,7 +172,7 @@ TEST(TinyMachine, StreamKLosesWhatItsPairsWouldShare) {
   EXPECT_LT(gain(16384), 0.85 * gain(8192));
 }
 
-// Deep K is not walked to its end, and nothing says so. Of 18,000 points such as these three were up to 1.3e-4 off,
+// Deep K is not walked to its end, and nothing says so. Of 15,000 points such as these three were up to 1.3e-4 off,
 // since of two events at the same time the other one came first; none of these is one of them.
 TEST(TinyMachine, WhatRepeatsItselfIsCountedAsIfItWereWalked) {
   for (const char* machine : {"b200", "h200"}) {
