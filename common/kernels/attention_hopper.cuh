@@ -188,7 +188,7 @@ __device__ void consume(const Arguments& args, Shared& shared, uint32_t group) {
   for (uint32_t i = blockIdx.x; i < args.count; i += gridDim.x) {
     const Piece piece(args, i);
     const uint32_t last = blocks_of(args, piece.row, kQueries) - 1, row = piece.row + group * kBand;
-    float s[kBlock / 2], o[kDim / 2], factor[2];
+    float s[kBlock / 2], o[kDim / 2], factor[2] = {1, 1};
     uint32_t p[kBlock / 16][4];
     Softmax rows;
     // Of a block whose last key a row does not see.
