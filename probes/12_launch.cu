@@ -467,26 +467,14 @@ BENCHMARK(grid<loading_grid>)
     ->ArgsProduct({{1, 8, 32, 66, 132}, {32}})
     ->Args({132, 1024})
     ->Apply(by_cycles);
-BENCHMARK(grid<copied_grid>)
-    ->Name("copied_grid")
-    ->ArgNames({"ctas", "threads"})
-    ->ArgsProduct({{1, 8, 32, 132}, {32}})
-    ->Apply(by_cycles);
-BENCHMARK(grid<copied2_grid>)
-    ->Name("copied2_grid")
-    ->ArgNames({"ctas", "threads"})
-    ->ArgsProduct({{1, 8, 32, 132}, {32}})
-    ->Apply(by_cycles);
-BENCHMARK(grid<load_copied_grid>)
-    ->Name("load_copied_grid")
-    ->ArgNames({"ctas", "threads"})
-    ->ArgsProduct({{1, 8, 32, 132}, {32}})
-    ->Apply(by_cycles);
-BENCHMARK(grid<bulk_stored_grid>)
-    ->Name("bulk_stored_grid")
-    ->ArgNames({"ctas", "threads"})
-    ->ArgsProduct({{1, 8, 32, 132}, {32}})
-    ->Apply(by_cycles);
+void by_warps(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"ctas", "threads"})->ArgsProduct({{1, 8, 32, 132}, {32}});
+  by_cycles(b);
+}
+BENCHMARK(grid<copied_grid>)->Name("copied_grid")->Apply(by_warps);
+BENCHMARK(grid<copied2_grid>)->Name("copied2_grid")->Apply(by_warps);
+BENCHMARK(grid<load_copied_grid>)->Name("load_copied_grid")->Apply(by_warps);
+BENCHMARK(grid<bulk_stored_grid>)->Name("bulk_stored_grid")->Apply(by_warps);
 BENCHMARK(grid<stored_grid, 4>)
     ->Name("stored_grid")
     ->ArgNames({"ctas", "threads"})

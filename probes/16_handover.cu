@@ -3,6 +3,8 @@
 // readers; by the end of a grid in a graph, with and without dependent launches.
 //
 //   probe_16_handover [--benchmark_format=json]
+#include <tuple>
+
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/counter.h"
 #include "common/ptx/fence.h"
@@ -662,14 +664,46 @@ BENCHMARK(page)->ArgNames({"stages", "warps"})->ArgsProduct({{1, 2, 8}, {1, 4}})
 
 // ---- Grids of a graph (probe 12 has those of a stream)
 
+__device__ __forceinline__ long long nanoseconds_now() {
+  long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  return now;
+}
+/// Launches `grids` grids as a graph, each of `ctas` CTAs behind, or as a dependent beside, the one before it, and
+/// waits for them. `arguments(i)`: a tuple, of grid i.
+template <class Kernel, class Arguments>
+void run_graph(int grids, int ctas, int threads, int bytes, bool dependent, Kernel kernel, const Arguments& arguments) {
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t runs;
+  GEN5_CUDA(cudaStreamCreate(&stream));
+  GEN5_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < grids; ++i) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = unsigned(ctas), config.blockDim = unsigned(threads), config.stream = stream;
+    config.dynamicSmemBytes = size_t(bytes);
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &attribute, config.numAttrs = dependent ? 1 : 0;
+    std::apply([&](auto... a) { GEN5_CUDA(cudaLaunchKernelEx(&config, kernel, a...)); }, arguments(i));
+  }
+  GEN5_CUDA(cudaStreamEndCapture(stream, &graph));
+  GEN5_CUDA(cudaGraphInstantiate(&runs, graph, 0));
+  GEN5_CUDA(cudaGraphLaunch(runs, nullptr));
+  GEN5_CUDA(cudaDeviceSynchronize());
+  GEN5_CUDA(cudaGraphExecDestroy(runs));
+  GEN5_CUDA(cudaGraphDestroy(graph));
+  GEN5_CUDA(cudaStreamDestroy(stream));
+}
+
 /// Leaves the time at which it may use what the grid before has made.
 __global__ void follows(long long* nanoseconds, int number, bool dependent) {
   if (dependent) {
     griddepcontrol_launch_dependents();
     griddepcontrol_wait();
   }
-  long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  const long long now = nanoseconds_now();
   if (threadIdx.x == 0 && blockIdx.x == 0) nanoseconds[number] = now;
 }
 /// From one grid to the next, of many small ones behind each other.
@@ -681,27 +715,8 @@ void grid(benchmark::State& state) {
     std::vector<long long> t;
     for (int launch = 0; launch < 2; ++launch)
       t = measured(kGrids, [&](long long* nanoseconds) {
-        cudaStream_t stream;
-        cudaGraph_t graph;
-        cudaGraphExec_t runs;
-        GEN5_CUDA(cudaStreamCreate(&stream));
-        GEN5_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-        for (int i = 0; i < kGrids; ++i) {
-          cudaLaunchConfig_t config{};
-          config.gridDim = unsigned(sms()), config.blockDim = kThreads, config.stream = stream;
-          cudaLaunchAttribute attribute{};
-          attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-          attribute.val.programmaticStreamSerializationAllowed = 1;
-          config.attrs = &attribute, config.numAttrs = dependent ? 1 : 0;
-          GEN5_CUDA(cudaLaunchKernelEx(&config, follows, nanoseconds, i, dependent));
-        }
-        GEN5_CUDA(cudaStreamEndCapture(stream, &graph));
-        GEN5_CUDA(cudaGraphInstantiate(&runs, graph, 0));
-        GEN5_CUDA(cudaGraphLaunch(runs, nullptr));
-        GEN5_CUDA(cudaDeviceSynchronize());
-        GEN5_CUDA(cudaGraphExecDestroy(runs));
-        GEN5_CUDA(cudaGraphDestroy(graph));
-        GEN5_CUDA(cudaStreamDestroy(stream));
+        run_graph(kGrids, sms(), kThreads, 0, dependent, follows,
+                  [&](int i) { return std::tuple(nanoseconds, i, dependent); });
       });
     report(state, double(t[kGrids - 1] - t[1]) / (kGrids - 2) * cycles_of_a_nanosecond);
   }
@@ -716,11 +731,6 @@ __global__ void follows_loading(Moments* moments, uint32_t* memory, const uint8_
                                 bool dependent, bool releases) {
   extern __shared__ __align__(1024) uint8_t shared[];
   __shared__ alignas(8) uint64_t full;
-  const auto now = [] {
-    long long t;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)::"memory");
-    return t;
-  };
   Moments mine{};
   if (dependent) griddepcontrol_launch_dependents();
   const uint32_t bar = shared_address(&full);
@@ -738,13 +748,13 @@ __global__ void follows_loading(Moments* moments, uint32_t* memory, const uint8_
   }
   if (threadIdx.x) return;
   if (dependent) griddepcontrol_wait();
-  mine.passed = now();
+  mine.passed = nanoseconds_now();
   uint32_t* const word = memory + blockIdx.x * kLine;
   wait_for_value(value_of<Read::relaxed>(word), 0xfffffffe);
   mbarrier_wait_parity(bar, 0);
   *const_cast<volatile uint32_t*>(word) = uint32_t(number);
   if (releases) counter_raise(memory + (gridDim.x + blockIdx.x) * kLine);
-  mine.ended = now();
+  mine.ended = nanoseconds_now();
   moments[uint32_t(number) * gridDim.x + blockIdx.x] = mine;
 }
 /// Of grids of a graph, each with `pages` pages on each SM: from one to the next; and from a grid's last thread's end
@@ -764,29 +774,8 @@ void loading(benchmark::State& state) {
       gen5::harness::DeviceBuffer<Moments> moments{size_t(kGrids) * size_t(ctas)};
       const uint8_t* const from = pages_of_memory();
       uint32_t* const memory = counters();
-      cudaStream_t stream;
-      cudaGraph_t graph;
-      cudaGraphExec_t runs;
-      GEN5_CUDA(cudaStreamCreate(&stream));
-      GEN5_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-      for (int i = 0; i < kGrids; ++i) {
-        cudaLaunchConfig_t config{};
-        config.gridDim = unsigned(ctas), config.blockDim = 64, config.stream = stream;
-        config.dynamicSmemBytes = size_t(bytes);
-        cudaLaunchAttribute attribute{};
-        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        attribute.val.programmaticStreamSerializationAllowed = 1;
-        config.attrs = &attribute, config.numAttrs = dependent ? 1 : 0;
-        GEN5_CUDA(
-            cudaLaunchKernelEx(&config, follows_loading, moments.get(), memory, from, pages, i, dependent, releases));
-      }
-      GEN5_CUDA(cudaStreamEndCapture(stream, &graph));
-      GEN5_CUDA(cudaGraphInstantiate(&runs, graph, 0));
-      GEN5_CUDA(cudaGraphLaunch(runs, nullptr));
-      GEN5_CUDA(cudaDeviceSynchronize());
-      GEN5_CUDA(cudaGraphExecDestroy(runs));
-      GEN5_CUDA(cudaGraphDestroy(graph));
-      GEN5_CUDA(cudaStreamDestroy(stream));
+      run_graph(kGrids, ctas, 64, bytes, dependent, follows_loading,
+                [&](int i) { return std::tuple(moments.get(), memory, from, pages, i, dependent, releases); });
       t = moments.download();
     }
     std::vector<double> of_grid;
