@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/tinygpu/engines/lsu/load_store_unit.h"
 #include "common/tinygpu/engines/lsu/warp_access.h"
 #include "common/tinygpu/isa/families.h"
 #include "common/tinygpu/isa/surface.h"
@@ -57,9 +58,16 @@ void tex(Warp& w, const Op& op) {
   uint64_t address[8][32];
   uint32_t lanes[8] = {};
   uint32_t bytes = 4;
+  const TextureObject* object = nullptr;  // of `named`: mostly all lanes name one
+  uint64_t named = 0;
+  LoadStoreUnit& lsu = LoadStoreUnit::of(w);
   for_lanes(w.exec(), [&](int i) {
-    const TextureObject& t = object_at(w, handles[i], i);
-    check(w, op, t, i);
+    if (!object || handles[i] != named) {
+      named = handles[i];
+      object = &object_at(w, named, i);
+      check(w, op, *object, i);
+    }
+    const TextureObject& t = *object;
     Taps taps;
     if (k.by_integer) {
       taps = taps_of(t, w.at<int32_t>(op.list[4])[i]);
@@ -73,7 +81,7 @@ void tex(Warp& w, const Op& op) {
     for (uint32_t n = 0; n < taps.count; ++n) {
       if (!taps.inside[n]) continue;
       const uint64_t here = t.texels + taps.offset[n];
-      texel[n] = w.gpu().memory.translate(here, bytes);
+      texel[n] = lsu.global_bytes(w, here, bytes);
       if (!texel[n])
         w.fault(FaultKind::illegal_address, "illegal-address",
                 "a texture's memory no longer exists:  " + w.gpu().memory.describe(here),

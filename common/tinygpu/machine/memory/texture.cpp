@@ -150,8 +150,8 @@ float rounded_sum(Scaled a, Scaled b, int significant, int least) {
   __int128 sum = (__int128(a.sum) << (a.exponent - low)) + (__int128(b.sum) << (b.exponent - low));
   const bool negative = sum < 0;
   unsigned __int128 size = negative ? -sum : sum;
-  int bits = 0;
-  while (size >> bits) ++bits;
+  const uint64_t upper = uint64_t(size >> 64);
+  const int bits = upper ? 64 + std::bit_width(upper) : std::bit_width(uint64_t(size));
   const int drop = std::max({bits - significant, least - low, 0});
   if (drop > 0) size = drop > 127 ? 0 : (size + ((unsigned __int128)(1) << (drop - 1))) >> drop;
   const float magnitude = std::ldexp(float(uint32_t(size)), low + drop);
