@@ -59,6 +59,9 @@ def install() -> None:
     # Inductor: no processes that compile, each of which would import torch; and launches by Triton's launcher, which says what tinygpu says.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     os.environ.setdefault("TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER", "0")
+    # And candidates measured by Triton's do_bench, which _triton.py changes: Inductor's own way runs each up to 106 times, and zeroes a tensor
+    # of L2's size before most of them and 100 times more, which here is the CPU's work and does not empty the machine's L2.
+    os.environ.setdefault("TORCHINDUCTOR_USE_EXPERIMENTAL_BENCHMARKER", "0")
     from gen5 import _cupy, _cute, _helion, _numba, _pycuda, _tilelang, _torch, _triton, _warp
     sys.meta_path.insert(0, _AfterImport({**_cute.BEFORE, **_cupy.BEFORE, **_tilelang.BEFORE, **_helion.BEFORE},
                                         {**_triton.CHANGES, **_cute.CHANGES, **_numba.CHANGES, **_torch.CHANGES, **_cupy.CHANGES, **_pycuda.CHANGES, **_helion.CHANGES,

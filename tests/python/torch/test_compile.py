@@ -70,3 +70,17 @@ def test_a_compiled_kernel_that_breaks_a_rule_says_so():
 
     with pytest.raises((gen5.DiagnosisError, RuntimeError), match="illegal-address|out of bounds|device-assert"):
         gather(x, places)
+
+
+def test_candidates_are_measured_on_the_machines_clock_in_few_runs():
+    from torch._inductor.runtime.benchmarking import benchmarker
+    double, x, runs = torch.compile(lambda x: x * 2), torch.ones(1 << 16, device="cuda"), []
+    double(x)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    double(x)
+    end.record()
+    torch.cuda.synchronize()
+    milliseconds = benchmarker.benchmark_gpu(lambda: runs.append(double(x)), is_vetted_benchmarking=True)
+    assert len(runs) == 3
+    assert milliseconds > begin.elapsed_time(end)  # whose x was in L2
