@@ -115,13 +115,14 @@ TEST(Options, AJsonObjectChangesThem) {
   o = with_json(o, nlohmann::json::parse(R"({"seed": 3, "check": "races", "threads": 2, "timing_only": true})"));
   EXPECT_EQ(o.order.mode, CompletionOrder::Mode::seeded);
   EXPECT_EQ(o.order.seed, 3u);
-  EXPECT_TRUE(o.observation.races && o.timing_only);
+  EXPECT_EQ(o.observation.checks, Checks::races);
+  EXPECT_TRUE(o.timing_only);
   EXPECT_EQ(o.threads, 2);
   EXPECT_EQ(o.max_cycles, 5u) << "it was not named";
   o = with_json(o, nlohmann::json::parse(R"({"check": "none"})"));
-  EXPECT_TRUE(o.observation.unchecked && !o.observation.races);
-  o = with_json(o, nlohmann::json::parse(R"({"check": "races"})"));
-  EXPECT_TRUE(!o.observation.unchecked && o.observation.races);
+  EXPECT_EQ(o.observation.checks, Checks::none);
+  o = with_json(o, nlohmann::json::parse(R"({"check": "quick"})"));
+  EXPECT_EQ(o.observation.checks, Checks::quick);
 }
 
 TEST(Options, AJsonObjectIsJudgedByTheSameTable) {

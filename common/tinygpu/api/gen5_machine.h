@@ -38,7 +38,7 @@ int gen5_machine_version(void);
 const char* gen5_machine_error(void);
 
 /* `profile`: "b200", "h200" or a file. `options`: a JSON object, or null: "order": "timed|late|seeded", "seed",
-   "check": "quick|races", "tmem_checks", "threads", "max_cycles", "timing_only"; what is left out is the default,
+   "check": "quick|races|none", "tmem_checks", "threads", "max_cycles", "timing_only"; what is left out is the default,
    whatever the environment says. "profile": true keeps what gen5_machine_profile() gives. */
 gen5_status gen5_machine_create(const char* profile, const char* options, gen5_machine** out);
 void gen5_machine_destroy(gen5_machine* machine);

@@ -68,7 +68,7 @@ Machine::Machine(const Options& options) : Machine(spec_of(options), options) {}
 Machine::Machine(MachineSpec spec, const Options& options)
     : gpu_(std::move(spec)), memory_(gpu_, options.memory_check) {
   if (options.memory_check) unwritten_ = std::make_unique<checks::UnwrittenMemory>();
-  look_for_races(options.observation.races);
+  wanted_ = options.observation.checks;
   if (options.observation.coverage) coverage_ = std::make_unique<checks::Coverage>();
   if (const std::string& lines = options.observation.explain_order; !lines.empty()) {
     const size_t comma = lines.find(',');
@@ -90,20 +90,19 @@ void Machine::run_by(const Options& o) {
   gpu_.options.max_cycles = o.max_cycles;
   gpu_.options.timing_only = o.timing_only;
   gpu_.options.strict_tmem = o.strict_tmem;
-  unchecked_ = o.observation.unchecked;
   choose_checks();
 }
 
-void Machine::look_for_races(bool races) {
-  races_ = races;
+void Machine::check_by(Checks checks) {
+  wanted_ = checks;
   choose_checks();
 }
 
 void Machine::choose_checks() {
   using checks::Level;
-  const Level level = unchecked_                 ? Level::none
+  const Level level = wanted_ == Checks::none    ? Level::none
                       : gpu_.options.timing_only ? Level::clock_alone
-                      : races_                   ? Level::races
+                      : wanted_ == Checks::races ? Level::races
                                                  : Level::quick;
   if (level == level_) return;
   level_ = level;
@@ -128,7 +127,7 @@ uint64_t Machine::clock() const {
 
 void Machine::on_diagnosis(std::function<void(const Diagnosis&)> f) {
   gpu_.options.on_diagnosis = [this, f = std::move(f)](const Diagnosis& d) {
-    if (!races_ && checks::is_of_order(d)) return;
+    if (wanted_ != Checks::races && checks::is_of_order(d)) return;
     const std::lock_guard lock(telling_);
     f(d);
   };

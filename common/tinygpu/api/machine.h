@@ -137,9 +137,9 @@ class Machine {
   // ---- What is seen of them
   /// Checks are attached already. Observers live as long as the machine runs; not while launches are under way.
   void attach(std::vector<Observer*> observers) { attached_ = std::move(observers); }
-  /// The race check in place of the quick checks, or those again. A timing-only run has neither.
-  void look_for_races(bool races);
-  /// How launches run from now on: order, seed, threads, max_cycles, timing_only, strict_tmem, and whether checks run.
+  /// The checks of the launches to come. A timing-only run has neither the quick ones nor the race check.
+  void check_by(Checks checks);
+  /// How launches run from now on: order, seed, threads, max_cycles, timing_only and strict_tmem.
   void run_by(const Options& options);
   /// Diagnoses then call things as these lines of CUDA do. `read` is called on any host thread.
   void read_sources(ReadLine read) { gpu_.options.source_line = std::move(read); }
@@ -193,7 +193,7 @@ class Machine {
   Memory memory_;
   checks::Level level_ = checks::Level::quick;  // that of checks_
   checks::AllChecks checks_;
-  bool races_ = false, unchecked_ = false;
+  Checks wanted_ = Checks::quick;
   std::unique_ptr<checks::Coverage> coverage_;
   std::unique_ptr<checks::OrderPath> order_;
   std::unique_ptr<checks::UnwrittenMemory> unwritten_;

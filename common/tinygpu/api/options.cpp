@@ -160,8 +160,8 @@ constexpr Option kTable[] = {
          "long. none looks for nothing, where only the clock counts: what stops a kernel is told all the same",
      .set =
          [](Options& o, std::string_view t) {
-           o.observation.unchecked = t == "none";
-           return choose(o.observation.races, t, {{"quick", false}, {"races", true}, {"none", false}});
+           return choose(o.observation.checks, t,
+                         {{"quick", Checks::quick}, {"races", Checks::races}, {"none", Checks::none}});
          }},
     {.variable = "GEN5_MEMORY_CHECK",
      .flag = "--memory",

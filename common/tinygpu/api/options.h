@@ -19,10 +19,12 @@ class OptionError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Which checks a launch has: quick ones, the race check in place of them, or none (only what stops a kernel is told).
+enum class Checks : uint8_t { quick, races, none };
+
 /// What observers are attached to launches, and the files that they write. Empty names: no file.
 struct ObservationOptions {
-  bool races = false;      // the race check in place of the quick checks
-  bool unchecked = false;  // no checks: only what stops a kernel is told
+  Checks checks = Checks::quick;
   std::string trace;
   uint32_t trace_sms = 0, trace_kernels = 0;  // 0: a timeline's own limits
   bool profile = false;                       // printed at the end of the process

@@ -14,9 +14,9 @@ void LaunchObservers::attach(api::Machine& machine, bool child) {
     });
     observation_->name_launches(launches_name_);
   }
-  const bool races = races_.value_or(observation_->options().races);
-  if (looking_ != races) machine.look_for_races(races);
-  looking_ = races;
+  const api::Checks checks = checks_.value_or(observation_->options().checks);
+  if (told_ != checks) machine.check_by(checks);
+  told_ = checks;
   std::vector<Observer*> all = observation_->observers();
   all.insert(all.end(), session_.begin(), session_.end());
   machine.attach(std::move(all));

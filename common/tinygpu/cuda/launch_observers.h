@@ -23,8 +23,8 @@ class LaunchObservers {
   void attach(api::Machine& machine, bool child);
   /// Further observers of the launches to come; they replace those of the last call.
   void set_session(std::vector<Observer*> observers) { session_ = std::move(observers); }
-  /// The race check, or the quick checks, in the launches to come; nothing: what the environment says.
-  void look_for_races(std::optional<bool> races) { races_ = races; }
+  /// The checks of the launches to come; nothing: what the environment says.
+  void check_by(std::optional<api::Checks> checks) { checks_ = checks; }
   /// A diagnosis of a kernel, for the report.
   void add(const Diagnosis& d);
   /// Profiles and reports call the launches to come so.
@@ -41,8 +41,7 @@ class LaunchObservers {
   const std::function<void()> copied_;
   std::unique_ptr<Observation> observation_;
   std::string launches_name_;
-  std::optional<bool> races_;
-  std::optional<bool> looking_;  // for races: what the machine has been told
+  std::optional<api::Checks> checks_, told_;  // told_: to the machine
   std::vector<Observer*> session_;
 };
 

@@ -117,7 +117,7 @@ void end_stretch(State& s) {
   session().stretch.reset();
   attach(s);
   s.machine.run_by(s.options);
-  s.observers.look_for_races(std::nullopt);
+  s.observers.check_by(std::nullopt);
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ const char* tinygpu_session_begin(const char* options) try {
     if (o.value("trace", false)) begin_trace(*stretch);
     end_stretch(s);
     s.machine.run_by(run);
-    if (o.contains("check")) s.observers.look_for_races(run.observation.races);
+    if (o.contains("check")) s.observers.check_by(run.observation.checks);
     session().stretch = std::move(stretch);
     attach(s);
     return static_cast<const char*>(nullptr);

@@ -120,10 +120,12 @@ void MemoryRequests::serve(size_t request, size_t part) {
   const std::span<const LineUse> lines = lines_of(r);
   switch (r.kind) {
     case Kind::load: r.reply = chip_.read(r.time, r.sm->index, lines, true); break;
-    case Kind::read:
-      serve_part(r, lines.subspan(part * kPart, std::min(kPart, lines.size() - part * kPart)), lines);
-      if (part + 1 < parts(request)) return;
+    case Kind::read: {
+      const size_t begin = part * kPart;
+      serve_part(r, lines.subspan(begin, std::min(kPart, lines.size() - begin)), lines);
+      if (begin + kPart < lines.size()) return;
       break;
+    }
     case Kind::write: r.reply = chip_.write(r.time, r.sm->index, lines); break;
     case Kind::update: r.reply = chip_.update(r.time, r.sm->index, lines); break;
     case Kind::float_update: r.reply = chip_.update(r.time, r.sm->index, lines, true); break;
