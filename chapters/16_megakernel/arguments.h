@@ -47,6 +47,8 @@ struct Arguments {
   Ran* ran;                      // [count] tasks' times, or null
 
   uint32_t hidden, heads, kv_heads, group, dim, intermediate, batch, cache;
+
+  Taken* taken;  // [count], of a Logged source (pages.cuh)
 };
 
 }  // namespace megakernel

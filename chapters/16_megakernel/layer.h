@@ -69,4 +69,9 @@ struct Ran {
   uint32_t sm = 0, cta = 0;
 };
 
+/// When each warp of its CTA took a task, by the SM's clock (%clock64); 0: it has not.
+struct Taken {
+  unsigned long long at[8] = {};
+};
+
 }  // namespace megakernel

@@ -34,6 +34,7 @@ __device__ void control(const Arguments& args, S& shared, Source source) {
   Ring<S::kSlots> to;
   for (;; to.advance()) {
     const Task* task = source.next();
+    if (task) log_taken<S>(args, task->number);
     mbarrier_wait_parity(shared_address(&shared.slot[to.stage].taken), to.parity ^ 1);
     shared.slot[to.stage].task = task ? *task : Task{};
     mbarrier_arrive(shared_address(&shared.slot[to.stage].fetched));
@@ -117,7 +118,7 @@ __device__ void load_weights(const Arguments& args, S& shared, const Source& sou
   Ring<S::kPages> to, landing;
   uint32_t in_flight = 0, quiet = 0;
   std::conditional_t<kAhead, Ahead<S, Source>, None> ahead(args, source);
-  for (Walk<S> walk(shared); walk.next();) {
+  for (Walk<S> walk(shared); walk.next(args);) {
     const Task task = walk.task;
     walk.give();
     if (args.ran) note_begin(args.ran[task.number]);
@@ -209,7 +210,7 @@ __device__ void load_inputs(const Arguments& args, S& shared) {
   Ring<S::kPages> to;
   for (uint32_t i = 0; i < lane % kAtOnce; ++i) to.advance();
   if constexpr (Source::kDependent) griddepcontrol_wait();
-  for (Walk<S> walk(shared); walk.next();) {
+  for (Walk<S> walk(shared); walk.next(args);) {
     const Task task = walk.task;
     Raised<true> raised(args, task);
     const bool by_page = kByPage && is_projection(task.op) && task.waits;

@@ -208,6 +208,7 @@ DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt
   a.count = uint32_t(plan.tasks.size());
   a.run = 0;
   a.ran = nullptr;
+  a.taken = nullptr;
   a.hidden = s.hidden;
   a.heads = s.heads;
   a.kv_heads = s.kv_heads;

@@ -109,6 +109,25 @@ __device__ void give_page(S& shared, Ring<S::kPages>& at) {
   give_pages(shared, at, 1);
 }
 
+/// A source (loads.cuh) of tasks of which each warp logs when it takes one. Others pay nothing for that.
+template <class Source>
+struct Logged : Source {
+  __device__ Logged(const Arguments& args, uint32_t first) : Source(args, first) {}
+};
+template <class Source>
+constexpr bool kIsLogged = false;
+template <class Source>
+constexpr bool kIsLogged<Logged<Source>> = true;
+
+/// This warp, or the thread of it that has a role, takes the task. An atomic, as another lane may have noted the task
+/// before, and the log shall be no race itself.
+template <class S>
+__device__ void log_taken(const Arguments& args, uint32_t number) {
+  if constexpr (S::kLogs)
+    if (threadIdx.x % 32 == uint32_t(__ffs(int(__activemask())) - 1))
+      atomicMax(&args.taken[number].at[threadIdx.x / 32], (unsigned long long)clock64());
+}
+
 /// A role's way through the tasks.
 template <class S>
 struct Walk {
@@ -118,9 +137,10 @@ struct Walk {
 
   __device__ explicit Walk(S& s) : shared(s) {}
   /// The next task; false: there is none. Whoever has called it has to give the slot back.
-  __device__ bool next() {
+  __device__ bool next(const Arguments& args) {
     mbarrier_wait_parity(shared_address(&shared.slot[at.stage].fetched), at.parity);
     task = shared.slot[at.stage].task;
+    if (task.op != Op::none) log_taken<S>(args, task.number);
     return task.op != Op::none;
   }
   __device__ uint32_t ready() const { return shared_address(&shared.slot[at.stage].ready); }

@@ -29,8 +29,9 @@ struct PageRing {
   Page<N> page[Pages];
 };
 
-template <uint32_t N, uint32_t Pages, uint32_t Slots = 4>
+template <uint32_t N, uint32_t Pages, uint32_t Slots = 4, bool Logs = false>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots> {
+  static constexpr bool kLogs = Logs;  // its warps log the tasks that they take
   static constexpr bool kMarked = false, kMarkedSums = false;
   static constexpr uint32_t kN = N;
   static constexpr uint32_t kAttendInFlight = Pages;
@@ -93,7 +94,7 @@ template <class S>
 __device__ void multiply(const Arguments& args, S& shared, uint32_t columns) {
   Ring<S::kPages> at;
   Ring<kAccumulators> into;
-  for (Walk<S> walk(shared); walk.next();) {
+  for (Walk<S> walk(shared); walk.next(args);) {
     const Task task = walk.task;
     walk.give();
     const bool projection = is_projection(task.op);
@@ -157,7 +158,7 @@ template <class S>
 __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
   Ring<S::kPages> at;
   Ring<kAccumulators> from;
-  for (Walk<S> walk(shared); walk.next();) {
+  for (Walk<S> walk(shared); walk.next(args);) {
     const Task task = walk.task;
     walk.take_inputs();
     bool done = true;
@@ -183,7 +184,7 @@ __global__ void __launch_bounds__(kThreads, Source::kCtas)
     layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
   static_assert(!Source::kMarked);  // Hopper's alone
-  using S = Shared<N, Pages, Source::kSlots>;
+  using S = Shared<N, Pages, Source::kSlots, kIsLogged<Source>>;
   auto& shared = *reinterpret_cast<S*>(memory);
   if constexpr (Source::kDependent) griddepcontrol_launch_dependents();
   const uint32_t columns = begin_cta(shared), warp = threadIdx.x / 32;

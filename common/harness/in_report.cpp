@@ -1,19 +1,17 @@
 #include "common/harness/in_report.h"
 
-#include <dlfcn.h>
-
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "common/harness/device.h"
+#include "common/harness/session_function.h"
 
 namespace gen5::harness {
 namespace {
 
-/// tinygpu exports them (its cuda/session.h): each takes a text, and returns null or a sentence.
-using Tell = const char* (*)(const char* text);
+/// The function takes a text, and returns null or a sentence.
 void tell(const char* function, const std::string& text) {
-  const auto f = reinterpret_cast<Tell>(dlsym(RTLD_DEFAULT, function));
+  const auto f = session_function<const char*(const char* text)>(function);
   if (!f || !current_device().tinygpu) return;
   if (const char* why_not = f(text.c_str())) throw std::runtime_error(why_not);
 }

@@ -1,26 +1,19 @@
 #include "common/harness/watch.h"
 
-#include <dlfcn.h>
-
 #include "common/harness/device.h"
+#include "common/harness/session_function.h"
 
 namespace gen5::harness {
 namespace {
 
-// tinygpu exports them (its cuda/session.h); a program that runs on NVIDIA's runtime finds none.
-using Begin = const char* (*)(const char* options);
-using Text = const char* (*)();
-using End = void (*)();
-
-template <class Function>
-Function find(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-}
+using Begin = const char*(const char* options);
+using Text = const char*();
+using End = void();
 
 }  // namespace
 
 Watch::Watch() {
-  const auto begin = find<Begin>("tinygpu_session_begin");
+  const auto begin = session_function<Begin>("tinygpu_session_begin");
   if (!begin || !current_device().tinygpu) return;
   active_ = !begin(R"({"profile": true, "timeline": true})");
 }
@@ -28,22 +21,22 @@ Watch::Watch() {
 Watch::~Watch() { stop(); }
 
 ClockAlone::ClockAlone() {
-  const auto begin = find<Begin>("tinygpu_session_begin");
+  const auto begin = session_function<Begin>("tinygpu_session_begin");
   if (!begin || !current_device().tinygpu) return;
   active_ = !begin(R"({"timing_only": true, "check": "quick", "order": "timed"})");
 }
 
 ClockAlone::~ClockAlone() {
-  if (active_) find<End>("tinygpu_session_end")();
+  if (active_) session_function<End>("tinygpu_session_end")();
 }
 
 std::optional<Watched> Watch::stop() {
   if (!active_) return std::nullopt;
   active_ = false;
-  const char* profile = find<Text>("tinygpu_session_profile")();
-  const char* timeline = find<Text>("tinygpu_session_timeline")();
+  const char* profile = session_function<Text>("tinygpu_session_profile")();
+  const char* timeline = session_function<Text>("tinygpu_session_timeline")();
   Watched seen = read_watched(profile ? profile : "[]", timeline ? timeline : "{}");
-  find<End>("tinygpu_session_end")();
+  session_function<End>("tinygpu_session_end")();
   return seen;
 }
 

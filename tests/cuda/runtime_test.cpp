@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <vector>
 
@@ -69,6 +70,39 @@ TEST(Runtime, AProgramWatchesItsOwnLaunches) {
   end();
   EXPECT_EQ(timeline(), nullptr) << "it has ended";
   cudaFree(y);
+}
+
+TEST(Runtime, AProgramPrintsItsOwnDiagnoses) {
+  const auto begin = reinterpret_cast<const char* (*)(const char*)>(dlsym(RTLD_DEFAULT, "tinygpu_session_begin"));
+  const auto take = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_session_take"));
+  const auto cycles = reinterpret_cast<uint64_t (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_session_cycles"));
+  const auto end = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "tinygpu_session_end"));
+  ASSERT_TRUE(begin && take && cycles && end);
+  int* p = device(std::vector<int>(32));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(begin(R"({"diagnoses": true, "check": "races"})"), nullptr);
+  const uint64_t before = cycles();
+  OK(launch(store_at, dim3(2), dim3(32), 0, p));
+  OK(cudaDeviceSynchronize());
+  const nlohmann::json taken = nlohmann::json::parse(take());
+  end();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  ASSERT_EQ(taken.at("diagnoses").size(), 1u) << taken.dump(1);
+  const nlohmann::json& race = taken.at("diagnoses")[0];
+  EXPECT_EQ(race.at("code"), "data-race");
+  EXPECT_THAT(race.at("text").get<std::string>(), testing::HasSubstr("error[data-race]: "));
+  ASSERT_EQ(race.at("places").size(), 2u);
+  const nlohmann::json &one = race.at("places")[0], &other = race.at("places")[1];
+  EXPECT_NE(one.at("cta"), other.at("cta"));
+  // Both began when the launch did.
+  const auto began = [](const nlohmann::json& place) {
+    return place.at("clock").get<uint64_t>() - place.at("cycle").get<uint64_t>();
+  };
+  EXPECT_EQ(began(one), began(other));
+  EXPECT_GE(began(one), before);
+  EXPECT_LE(one.at("clock").get<uint64_t>(), cycles());
+  EXPECT_EQ(nlohmann::json::parse(take()).at("diagnoses").size(), 0u) << "they have been taken";
+  cudaFree(p);
 }
 
 TEST(Runtime, ASessionRefusesOptionsWithASentence) {

@@ -67,9 +67,11 @@ struct Signal {
 };
 constexpr uint32_t kSignals = 4;
 
-template <uint32_t N, uint32_t Pages, uint32_t Slots = 4, bool Marked = false, bool MarkedSums = Marked>
+template <uint32_t N, uint32_t Pages, uint32_t Slots = 4, bool Marked = false, bool MarkedSums = Marked,
+          bool Logs = false>
 struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is_wide(N), NoSums, NarrowSums> {
   static constexpr uint32_t kN = N;
+  static constexpr bool kLogs = Logs;      // its warps log the tasks that they take
   static constexpr bool kMarked = Marked;  // tasks hand each other marked words
   static constexpr uint32_t kInputWarps = Marked ? 2 : 1;
   static constexpr bool kMarkedSums = MarkedSums;               // and the parts of an attention do
@@ -486,6 +488,7 @@ __device__ void raise_counters(const Arguments& args, S& shared) {
     const uint32_t counter = signal.counter, task = signal.task, quiet = signal.quiet;
     mbarrier_arrive(shared_address(&signal.read));
     if (counter == Signal::kEnd) return;
+    log_taken<S>(args, task);
     if (counter != Signal::kNothing) {
       if (args.counters) counter_raise(&args.counters[counter]);
       if (args.ran) args.ran[task].end = nanoseconds();
@@ -498,7 +501,7 @@ template <class S>
 __device__ void finish(const Arguments& args, S& shared) {
   Ring<S::kPages> at;
   Ring<kSignals> to;
-  for (Walk<S> walk(shared); walk.next();) {
+  for (Walk<S> walk(shared); walk.next(args);) {
     const Task task = walk.task;
     walk.take_inputs();
     bool done = true;
@@ -622,7 +625,7 @@ __device__ void load_marked_pages(const Arguments& args, const Task& task, S& sh
 template <class S>
 __device__ void load_marked(const Arguments& args, S& shared, bool odd) {
   Ring<S::kPages> to;
-  for (Walk<S> walk(shared); walk.next();) {
+  for (Walk<S> walk(shared); walk.next(args);) {
     const Task task = walk.task;
     Raised<false> raised(args, task);
     const bool by_page = is_projection(task.op) && task.waits;
@@ -654,7 +657,7 @@ template <uint32_t N, uint32_t Pages, class Source>
 __global__ void __launch_bounds__(kThreads, is_wide(N) && !Source::kCounters ? 1 : Source::kCtas)
     layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
-  using S = Shared<N, Pages, Source::kSlots, Source::kMarked, Source::kCounters || Source::kMarked>;
+  using S = Shared<N, Pages, Source::kSlots, Source::kMarked, Source::kCounters || Source::kMarked, kIsLogged<Source>>;
   auto& shared = *reinterpret_cast<S*>(memory);
   if constexpr (Source::kDependent) griddepcontrol_launch_dependents();
   const uint32_t warp = threadIdx.x / 32;

@@ -14,6 +14,7 @@
 #include "common/tinygpu/cuda/state.h"
 #include "common/tinygpu/diagnosis/place_json.h"
 #include "common/tinygpu/diagnosis/render.h"
+#include "common/tinygpu/observe/place_clock.h"
 #include "common/tinygpu/observe/profile.h"
 #include "common/tinygpu/observe/sm_timeline.h"
 #include "common/tinygpu/observe/trace.h"
@@ -33,6 +34,7 @@ constexpr size_t kMostKept = 1000;
 struct Stretch {
   std::unique_ptr<observe::Profile> profile;
   std::unique_ptr<observe::SmTimeline> timeline;
+  std::unique_ptr<observe::PlaceClock> clock;
   std::ostringstream trace_document;
   std::unique_ptr<observe::Trace> trace;
 };
@@ -72,6 +74,8 @@ json described(const Diagnosis& d, const std::string& text) {
   json places = json::array();
   const auto add = [&](const tinygpu::Where& w, const std::string& label) {
     json place(tinygpu::diagnosis::place_json(w));
+    if (const Stretch* stretch = session().stretch.get(); stretch && stretch->clock)
+      if (const auto clock = stretch->clock->of(w)) place["clock"] = *clock;
     place["label"] = label;
     places.push_back(std::move(place));
   };
@@ -102,6 +106,7 @@ void attach(State& s) {
   if (Stretch* stretch = session().stretch.get()) {
     if (stretch->profile) observers.push_back(stretch->profile.get());
     if (stretch->timeline) observers.push_back(stretch->timeline.get());
+    if (stretch->clock) observers.push_back(stretch->clock.get());
     if (stretch->trace) observers.push_back(stretch->trace.get());
   }
   s.observers.set_session(std::move(observers));
@@ -114,6 +119,7 @@ void begin_trace(Stretch& stretch) {
 }
 
 void end_stretch(State& s) {
+  tinygpu::cuda::print_by(nullptr);
   session().stretch.reset();
   attach(s);
   s.machine.run_by(s.options);
@@ -146,17 +152,20 @@ const char* tinygpu_session_open(const char* machine) try {
 const char* tinygpu_session_begin(const char* options) try {
   return settled([&](State& s) {
     const json o = json::parse(options && *options ? options : "{}");
-    constexpr std::string_view kKept[] = {"profile", "trace", "timeline"};
+    constexpr std::string_view kKept[] = {"profile", "trace", "timeline", "diagnoses"};
     const api::Options run = api::with_json(s.options, o, kKept);
     auto stretch = std::make_unique<Stretch>();
     if (o.value("profile", false)) stretch->profile = std::make_unique<observe::Profile>();
     if (o.value("timeline", false)) stretch->timeline = std::make_unique<observe::SmTimeline>();
     if (o.value("trace", false)) begin_trace(*stretch);
+    const bool diagnoses = o.value("diagnoses", false);
+    if (diagnoses) stretch->clock = std::make_unique<observe::PlaceClock>();
     end_stretch(s);
     s.machine.run_by(run);
     if (o.contains("check")) s.observers.check_by(run.observation.checks);
     session().stretch = std::move(stretch);
     attach(s);
+    if (diagnoses) tinygpu::cuda::print_by(keep);
     return static_cast<const char*>(nullptr);
   });
 } catch (const std::exception& e) {

@@ -15,7 +15,8 @@ const char* tinygpu_session_open(const char* machine);
 
 /// Begins a stretch. Options are JSON, and each may be missing: the keys of the table in api/options.h, which
 /// tinygpu_session_options lists ("order", "seed", "check" …), where the environment's values are the defaults; and
-/// what is to be kept of the stretch: {"profile": true, "trace": true, "timeline": true}.
+/// what is to be kept of the stretch: {"profile": true, "trace": true, "timeline": true, "diagnoses": true}. With the
+/// last, what stderr would have been told is kept for tinygpu_session_take, and the program prints it.
 /// A new one ends the one before. Null, or a sentence.
 const char* tinygpu_session_begin(const char* options);
 /// Ends it: orders and checks are again what the environment says.
@@ -32,7 +33,10 @@ const char* tinygpu_session_machine(const char* machine);
 /// What was diagnosed since the last call, and how the context is:
 ///   {"error": 0 or the sticky CUresult, "launches": so far, "cycles": the machine's clock,
 ///    "diagnoses": [{"code", "severity", "message", "help", "kernel", "file", "line", "column", "text": as gen5 run
-///    shows it}]}
+///    shows it, "places": [{"cta": [x, y, z], "warp", "thread", "operation", "cycle" …, "label": what happened
+///    there}]}]}
+/// Of a place, what is not known is not there. A stretch's "diagnoses" have its "clock", too: %clock64 when its thread
+/// did that, or issued the operation.
 const char* tinygpu_session_take();
 /// Takes back the sticky error. Unlike on hardware, memory and modules stay.
 void tinygpu_session_recover();

@@ -67,13 +67,21 @@ class Outlet {
       options.general = codes_.insert(d.code).second;
       if (wrong && !told_debug_) options.debug = debug_command(d, folder_);
       told_debug_ |= !options.debug.empty();
-      std::fputs(diagnosis::render(d, options).c_str(), stderr);
+      const std::string text = diagnosis::render(d, options);
+      if (printer_)
+        printer_(d, text);
+      else
+        std::fputs(text.c_str(), stderr);
     }
     if (!log_.empty() && fresh) write();
   }
   void listen(void (*listener)(const Diagnosis&, const std::string&)) {
     const std::lock_guard lock(mutex_);
     listener_ = listener;
+  }
+  void print_by(void (*printer)(const Diagnosis&, const std::string&)) {
+    const std::lock_guard lock(mutex_);
+    printer_ = printer;
   }
   void name_launches(const std::string& name) {
     const std::lock_guard lock(mutex_);
@@ -130,6 +138,7 @@ class Outlet {
   uint64_t repeated_ = 0;        // not shown again
   bool told_unwritable_ = false, told_debug_ = false;
   void (*listener_)(const Diagnosis&, const std::string&) = nullptr;
+  void (*printer_)(const Diagnosis&, const std::string&) = nullptr;
 };
 
 /// Never destroyed: there are diagnoses when the process ends, too.
@@ -143,6 +152,8 @@ Outlet& outlet() {
 void show(const Diagnosis& d) { outlet().show(d); }
 
 void listen(void (*listener)(const Diagnosis&, const std::string& text)) { outlet().listen(listener); }
+
+void print_by(void (*printer)(const Diagnosis&, const std::string& text)) { outlet().print_by(printer); }
 
 void name_launches(const std::string& name) { outlet().name_launches(name); }
 

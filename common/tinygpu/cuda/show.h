@@ -22,6 +22,9 @@ void say(const char* code, const std::string& message, const std::string& help =
 /// call at a time.
 void listen(void (*listener)(const Diagnosis&, const std::string& text));
 
+/// From now on `printer` is called with what would go to stderr, as `listener` above; null: stderr has it again.
+void print_by(void (*printer)(const Diagnosis&, const std::string& text));
+
 /// A line of a source that the program's line information names; nothing where it cannot be read. From any thread.
 std::optional<std::string> source_line(const std::string& file, int line);
 
