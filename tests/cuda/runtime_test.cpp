@@ -90,7 +90,7 @@ TEST(Runtime, AProgramPrintsItsOwnDiagnoses) {
   ASSERT_EQ(taken.at("diagnoses").size(), 1u) << taken.dump(1);
   const nlohmann::json& race = taken.at("diagnoses")[0];
   EXPECT_EQ(race.at("code"), "data-race");
-  EXPECT_THAT(race.at("text").get<std::string>(), testing::HasSubstr("error[data-race]: "));
+  EXPECT_THAT(race.at("text").get<std::string>(), testing::HasSubstr("[data-race]: "));
   ASSERT_EQ(race.at("places").size(), 2u);
   const nlohmann::json &one = race.at("places")[0], &other = race.at("places")[1];
   EXPECT_NE(one.at("cta"), other.at("cta"));
