@@ -23,7 +23,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file that execvp would start.
+/// What may have been meant by a name that no folder of the path has: programs of that name here and where builds put
+/// them, as one writes them.
+std::vector<std::string> nearby(const std::string& name) {
+  std::vector<fs::path> folders{".", "bin", "build", "build/bin"};
+  std::error_code none;
+  std::vector<fs::path> builds;
+  for (const fs::directory_entry& e : fs::directory_iterator("build", none))
+    if (e.is_directory(none) && e.path() != "build/bin") builds.push_back(e.path());
+  std::ranges::sort(builds);
+  for (const fs::path& build : builds) folders.insert(folders.end(), {build, build / "bin"});
+  std::vector<std::string> all;
+  for (const fs::path& folder : folders)
+    if (const fs::path file = folder / name; fs::is_regular_file(file, none) && access(file.c_str(), X_OK) == 0)
+      all.push_back(file.string());
+  return all;
+}
+
+/// The file that execvp would start. Says so where there is none.
 fs::path resolve(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
   const char* path = std::getenv("PATH");
@@ -33,7 +50,11 @@ fs::path resolve(const std::string& program) {
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  return program;
+  const std::vector<std::string> meant = nearby(program);
+  fmt::print(stderr, "gen5: cannot start {}: no folder of the path has a program of this name{}\n", program,
+             meant.empty() ? "; write where it is, as in ./" + program
+                           : fmt::format("; did you mean {}?", fmt::join(meant, " or ")));
+  throw CLI::RuntimeError(127);
 }
 
 /// What to do with a file that is no program.
