@@ -19,7 +19,7 @@ from gen5._debug import debug
 from gen5._session import Diagnosis, DiagnosisError, DiagnosisWarning, Run, gpu, install
 from gen5._prune import prune_configs
 from gen5.predict import Prediction, predict
-from gen5.search import Candidate, Pruned, Search, search, search_attention
+from gen5.search import Candidate, Pruned, Search, read_kernel_tuner, search, search_attention
 
 __all__ = ["Array", "Candidate", "Diagnosis", "DiagnosisError", "DiagnosisWarning", "Prediction", "Pruned", "Run", "Search", "array", "cutlass_heuristics", "debug", "empty", "empty_like",
-           "full", "gpu", "install", "predict", "prune_configs", "search", "search_attention", "zeros", "zeros_like"]
+           "full", "gpu", "install", "predict", "prune_configs", "read_kernel_tuner", "search", "search_attention", "zeros", "zeros_like"]

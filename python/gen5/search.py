@@ -71,6 +71,13 @@ class Search:
         _kernel_tuner.write_t4(self, pathlib.Path(path))
 
 
+def read_kernel_tuner(path: str | os.PathLike) -> dict[str, float]:
+    """{a kernel's point: milliseconds} of a file of Kernel Tuner, a cache or T4 results, measured on a GPU or written here: of the configurations that
+    ran. search(points=…) takes it and times the same kernels on tinygpu. ValueError: the file is neither."""
+    from gen5 import _kernel_tuner
+    return _kernel_tuner.read(pathlib.Path(path))
+
+
 def search(m: int = 4096, n: int = 4096, k: int = 4096, *, type: str = "bf16", out_type: str | None = None, machine: str | None = None, top: int = 8,
            measure: int = 16, points: typing.Iterable[str] | None = None, proof: bool = True, whole: bool = False,
            executor: concurrent.futures.Executor | None = None, workers: int | None = None, cache: str | os.PathLike | None = None,
@@ -80,7 +87,7 @@ def search(m: int = 4096, n: int = 4096, k: int = 4096, *, type: str = "bf16", o
     type, out_type: of A and B, and of D, as the command has them. machine: "b200", "h200" or a profile; the default is that of gen5.gpu(), else
     of $GEN5_MACHINE, else b200. top: kernels in `best`. measure: so many of the best are compiled by nvcc and run on tinygpu's clock; 0: none, and
     no nvcc is needed. points: estimates and times these instead of searching. proof: runs the winner in full on a smaller problem.
-    whole: times all of the problem, also where a few waves tell what the whole takes.
+    whole: times all of the problem, also where a part tells what the whole takes.
     executor: where points are timed, any concurrent.futures executor (processes, Dask's client.get_executor(), …); its workers have gen5 and nvcc.
     Without one, processes: `workers` of them, as many as there are processors. cache: a folder of results and programs on every worker, by default
     ~/.cache/gen5/search: a second call goes on from what is there, also where the first was interrupted. progress: called with the points timed

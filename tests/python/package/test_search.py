@@ -14,7 +14,7 @@ import types
 import pytest
 
 import gen5
-from gen5 import _kernel_tuner, _library
+from gen5 import _library
 
 pytestmark = pytest.mark.gen5_orders("timed")
 PROBLEM = {"m": 256, "n": 512, "k": 512, "machine": "h200"}
@@ -103,10 +103,11 @@ def test_any_workers_and_what_is_kept(tmp_path):
     two.t4(tmp_path / "t4.json")
     two.kernel_tuner_cache(tmp_path / "cache.json")
     for name in ("t4.json", "cache.json"):
-        kept = _kernel_tuner.read(tmp_path / name)
+        kept = gen5.read_kernel_tuner(tmp_path / name)
         assert kept == {c.point: pytest.approx(c.us / 1e3) for c in two.best}, name
+        assert gen5.search(**PROBLEM, points=kept, proof=False, cache=folder) == two, "its points are those of a search"
     with pytest.raises(ValueError, match="neither a cache nor T4"):
-        _kernel_tuner.read(pathlib.Path(__file__).with_name("broken.json"))
+        gen5.read_kernel_tuner(pathlib.Path(__file__).with_name("broken.json"))
 
 
 def test_records_are_frozen():
