@@ -320,7 +320,7 @@ void add_options(CLI::App& command, const std::shared_ptr<Words>& w) {
                   "the folder of --cache has of them is shown")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  command.add_flag("--whole", w->whole, "Time all of the problem, also where a few waves tell what the whole takes");
+  command.add_flag("--whole", w->whole, "Time all of the problem, also where a part tells what the whole takes");
   command.add_flag("--no-proof", w->no_proof, "Do not run the winner under gen5 check");
   command.add_option("--out", w->out,
                      "Write the shown kernels as 1.cu, 2.cu ... with what they include into this folder");

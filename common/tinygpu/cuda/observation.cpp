@@ -11,6 +11,7 @@
 #include "common/tinygpu/cuda/unwritable.h"
 #include "common/tinygpu/debug/agent.h"
 #include "common/tinygpu/image/host_memory.h"
+#include "common/tinygpu/observe/mma_ends.h"
 #include "common/tinygpu/observe/profile.h"
 #include "common/tinygpu/observe/report/compare.h"
 #include "common/tinygpu/observe/report/report.h"
@@ -19,6 +20,8 @@
 
 namespace tinygpu::cuda {
 namespace {
+
+constexpr const char* kMmaEnds = "GEN5_MMA_ENDS";
 
 void open(std::ofstream& file, const char* variable, const std::string& path) {
   file.open(path);
@@ -75,6 +78,11 @@ Observation::Observation(const api::Options& all, std::function<void()> copied) 
   // Set by gen5 debug for the program that it starts.
   if (const std::string_view socket = variable("GEN5_DEBUG_SOCKET"); !socket.empty())
     debugger_ = debug::attach(std::string(socket), variable("GEN5_DEBUG_ACCESSES") == "1", std::move(copied));
+  // Set by gen5 search for the programs that it times.
+  if (const std::string_view path = variable(kMmaEnds); !path.empty()) {
+    open(mma_ends_file_, kMmaEnds, std::string(path));
+    mma_ends_ = std::make_unique<observe::MmaEnds>(mma_ends_file_);
+  }
   if (options.profile || profile_file_.is_open() || report_) profile_ = std::make_unique<observe::Profile>();
 }
 
@@ -87,6 +95,7 @@ std::vector<Observer*> Observation::observers() const {
   if (report_)
     for (Observer* o : report_->observers()) all.push_back(o);
   if (debugger_) all.push_back(debugger_.get());
+  if (mma_ends_) all.push_back(mma_ends_.get());
   return all;
 }
 
@@ -108,6 +117,8 @@ void Observation::finish() {
   trace_.reset();
   close(trace_file_, "GEN5_TRACE", options_.observation.trace);
   if (debugger_) debugger_->finish();
+  mma_ends_.reset();
+  close(mma_ends_file_, kMmaEnds, std::string(variable(kMmaEnds)));
   if (!profile_) return;
   if (options_.observation.profile)
     for (const auto& k : profile_->kernels()) print_error(k.render() + "\n");

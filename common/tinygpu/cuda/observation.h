@@ -13,6 +13,7 @@ namespace tinygpu::debug {
 class Agent;
 }
 namespace tinygpu::observe {
+class MmaEnds;
 class Profile;
 class Report;
 class Trace;
@@ -41,9 +42,10 @@ class Observation {
 
   const api::Options options_;
   std::shared_ptr<const nlohmann::ordered_json> against_;  // data of the report that this run is compared with
-  std::ofstream trace_file_, profile_file_, report_file_;
+  std::ofstream trace_file_, profile_file_, report_file_, mma_ends_file_;
   std::unique_ptr<observe::Trace> trace_;
   std::unique_ptr<observe::Profile> profile_;
+  std::unique_ptr<observe::MmaEnds> mma_ends_;
   std::unique_ptr<observe::Report> report_;
   std::unique_ptr<debug::Agent> debugger_;
 };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/tinygpu/base/fnv.h"
+#include "common/tinygpu/base/temporary_folder.h"
 #include "common/tinygpu/base/version.h"
 #include "common/tinygpu/search/emit.h"
 #include "common/tinygpu/search/legality.h"
@@ -24,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kSampled = " sampled";  // the end of such a result's key
+constexpr const char* kSampled = " by its pace";  // the end of such a result's key
 
 std::string read(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -172,25 +173,18 @@ std::optional<Bench::Time> Bench::kept(const Point& p) {
   return std::nullopt;
 }
 
-double Bench::run_cycles(const Point& p, const fs::path& binary, const Sample& part) {
-  std::vector<std::string> words{options_.gen5.string(),
-                                 "run",
-                                 "--machine",
-                                 options_.machine,
-                                 "--timing-only",
-                                 "--check",
-                                 "none",
-                                 "--clock",
-                                 "highest",
-                                 "--threads",
-                                 "1",
-                                 binary.string(),
-                                 "--no-check",
-                                 "--csv",
-                                 "--repeat",
-                                 "1",
-                                 "--problem",
-                                 size_text(part.problem)};
+std::optional<double> Bench::run_cycles(const Point& p, const fs::path& binary, const Sample& part) {
+  std::optional<TemporaryFolder> told;
+  std::vector<std::string> words;
+  if (part.stretch.missing) {
+    told.emplace("gen5-search");
+    words = {"env", "GEN5_MMA_ENDS=" + (told->path() / "mma_ends").string()};
+  }
+  for (const std::string& w :
+       std::initializer_list<std::string>{options_.gen5.string(), "run", "--machine", options_.machine, "--timing-only",
+                                          "--check", "none", "--clock", "highest", "--threads", "1", binary.string(),
+                                          "--no-check", "--csv", "--repeat", "1", "--problem", size_text(part.problem)})
+    words.push_back(w);
   // Scores are not computed in such a run, and softmax must not find them to rise.
   if (is_attention(space_.kind())) words.insert(words.end(), {"--scale", "0"});
   if (part.most) {
@@ -205,18 +199,33 @@ double Bench::run_cycles(const Point& p, const fs::path& binary, const Sample& p
   double us = 0;
   if (ran.code != 0 || at == std::string::npos || std::sscanf(ran.said.c_str() + at + numbers.size(), "%lf", &us) != 1)
     throw SearchError(fmt::format("{} does not run: {}", space_.text(p), reason(ran)));
-  return us * spec_.clock_ghz * 1e3;
+  const double cycles = us * spec_.clock_ghz * 1e3;
+  if (!told) return cycles;
+  std::ifstream ends(told->path() / "mma_ends");
+  const Stretched s = stretched(read_mma_ends(ends), part.stretch);
+  if (!s.steady) return std::nullopt;
+  return cycles + s.longer;
+}
+
+std::optional<double> Bench::sampled_cycles(const Point& p, const fs::path& binary) {
+  const Sampling parts = sampled(p);
+  std::vector<double> cycles;
+  for (const Sample& part : parts.runs) {
+    const std::optional<double> of_part = run_cycles(p, binary, part);
+    if (!of_part) return std::nullopt;
+    cycles.push_back(*of_part);
+  }
+  if (cycles.empty()) return std::nullopt;
+  return parts.whole(cycles);
 }
 
 Bench::Time Bench::time(const Point& p) {
   if (const auto known = kept(p)) return *known;
   const fs::path binary = build(p);
-  const Sampling parts = sampled(p);
-  std::vector<double> cycles;
-  for (const Sample& part : parts.runs) cycles.push_back(run_cycles(p, binary, part));
+  const std::optional<double> parts = sampled_cycles(p, binary);
   Time t;
-  t.sampled = !cycles.empty() && parts.steady(cycles);
-  t.cycles = t.sampled ? parts.whole(cycles) : run_cycles(p, binary, {problem_});
+  t.sampled = parts.has_value();
+  t.cycles = parts ? *parts : run_cycles(p, binary, {problem_}).value();
   keep(key(p, t.sampled), t);
   return t;
 }

@@ -50,7 +50,9 @@ class Bench {
  private:
   std::filesystem::path build(const Point& p);
   Sampling sampled(const Point& p) const;
-  double run_cycles(const Point& p, const std::filesystem::path& binary, const Sample& part);
+  /// With all blocks of K; nothing where `part` does not tell what those take that it lacks.
+  std::optional<double> run_cycles(const Point& p, const std::filesystem::path& binary, const Sample& part);
+  std::optional<double> sampled_cycles(const Point& p, const std::filesystem::path& binary);
   void keep(const std::string& key, const Time& t);
 
   const Space& space_;

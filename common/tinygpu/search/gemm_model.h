@@ -15,13 +15,11 @@ class GemmModel final : public Model {
       : spec_(spec), numbers_(spec), kind_(template_of(spec)), problem_(problem), walked_(walked) {}
   Estimate estimate(const Point& p) const override;
   Cycles least(const Point& p) const override;
-  /// Of the tensor core, for a block of K of a CTA's tile.
-  Cycles tensor_time(const Point& p) const;
   /// Of A and B, that a full wave of tiles reads, and what L2 keeps of them for the next.
   double wave_bytes(const Point& p) const;
   double kept_bytes() const { return numbers_.l2_keeps; }
-  /// That pass through L2 while a band of tiles is walked: its rows of A, all of B, its rows of D. And L2's.
-  double band_bytes(const Point& p) const;
+  /// Of A, B and D, and of L2.
+  double all_bytes() const;
   double l2_bytes() const { return numbers_.l2_lines; }
 
  private:

@@ -91,26 +91,21 @@ Sampling sample_attention(const MachineSpec& spec, const Problem& problem, const
 
 /// Tiles times blocks of which it is not worth to leave anything out.
 constexpr double kLittleProduct = 6000;
-/// Of a row of A, in the shallower of two products, and so many times as many in the deeper one: with few waves, of
-/// which all are run, and with more. Behind the first wave a short tile's loads run ahead beside the stores before it.
-struct Depths {
-  uint32_t bytes, deeper;
-};
-constexpr Depths kOfFew{1024, 3}, kOfMany{2048, 2};
+/// Of a row of A, in a run. In the last third of them a tile's blocks take the same: its loads no longer run ahead, as
+/// they do beside the stores of the tile before.
+constexpr uint32_t kRunBytes = 3072;
 /// A wave that reads so many times what L2 keeps loses it. What L2 keeps is counted with two copies of each line, and
 /// not every line has two.
 constexpr double kSpills = 1.05;
-/// So few are all run. Behind the first of so many two are run, or one: two would be most of four.
-constexpr uint32_t kFewWaves = 3, kManyWaves = 5;
+/// Of more than so many waves a few are run: the last one, and two behind it.
+constexpr uint32_t kManyWaves = 8, kBehind = 2;
 
 Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Point& p) {
   const uint32_t at_once = clusters_at_once(spec, p), all = blocks_of_part(problem, p);
   const uint32_t tiles = tile_rows(problem, p) * tile_columns(problem, p) * p.split, waves = ceil_div(tiles, at_once);
-  const bool few = waves <= kFewWaves;
-  const Depths& depths = few ? kOfFew : kOfMany;
-  // The ring is filled more than once.
-  const uint32_t shallow = std::max<uint32_t>(ceil_div(depths.bytes, p.block), p.stages + 2),
-                 deep = depths.deeper * shallow, least = few ? 5 * shallow : 2 * deep;
+  // The ring is filled more than once before the blocks whose pace is taken.
+  const uint32_t blocks = std::max<uint32_t>(ceil_div(kRunBytes, p.block), 3 * ceil_div(p.stages + 2, 2)),
+                 from = blocks - blocks / 3, least = blocks + blocks / 2;
   const GemmModel model(spec, problem);
   Sampling out;
   if (p.order() == Schedule::stream_k)
@@ -125,45 +120,31 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
     out.why = fmt::format(
         "a wave reads {:.0f} MB, and L2 keeps {:.0f} from one to the next; of a shallow product it keeps all",
         model.wave_bytes(p) / 1e6, model.kept_bytes() / 1e6);
-  else if (waves > kFewWaves && model.band_bytes(p) > model.l2_bytes())
-    out.why =
-        fmt::format("{:.0f} MB pass through L2, which has {:.0f}, while A's rows of a band are read again and again",
-                    model.band_bytes(p) / 1e6, model.l2_bytes() / 1e6);
+  else if (waves > 1 && model.all_bytes() > model.l2_bytes())
+    out.why = fmt::format("A, B and D are {:.0f} MB, and L2 has {:.0f}; with a shallower K they fit",
+                          model.all_bytes() / 1e6, model.l2_bytes() / 1e6);
   else if (model.estimate(p).slots > 1)
     out.why = "several CTAs share an SM";
   if (!out.why.empty()) return out;
-  const double further = double(all - shallow) / (deep - shallow);
-  const auto add = [&](uint32_t most, double weight, double each, double other) {
-    for (const uint32_t blocks : {shallow, deep}) {
-      const bool is_deep = blocks == deep;
-      Sample s{problem, most, weight * (is_deep ? further : 1 - further)};
-      s.problem.k = blocks * p.split * problem.elements(p.block);
-      out.runs.push_back(s);
-      out.one.push_back((is_deep ? each : -each) / (deep - shallow));
-      out.other.push_back((is_deep ? other : -other) / (deep - shallow));
-    }
+  const uint32_t issuers = p.ctas() / p.pair * (is_blackwell(template_of(spec)) || p.ping_pong ? 1 : p.consumers);
+  const auto add = [&](uint32_t most, double weight) {
+    Sample s{problem, most, weight, {(most ? most : tiles) * issuers, blocks, from, all - blocks, p.ping_pong != 0}};
+    s.problem.k = blocks * p.split * problem.elements(p.block);
+    out.runs.push_back(s);
   };
-  if (few) {
-    // All tiles; a block takes what the tensor core takes for it.
-    add(0, 1, 1.0 / waves, 0);
-    out.pace = model.tensor_time(p);
+  if (waves <= kManyWaves) {
+    add(0, 1);
     return out;
   }
   // The last wave, which need not fill the chip, comes first; then all are full, and as long as the next ones.
-  const uint32_t rest = tiles - (waves - 1) * at_once, behind = waves < kManyWaves ? 1 : 2;
-  const double times = double(waves - 1) / behind;
-  add(rest, 1 - times, 1, -1.0 / behind);
-  add(rest + behind * at_once, times, 0, 1.0 / behind);
+  const uint32_t rest = tiles - (waves - 1) * at_once;
+  const double times = double(waves - 1) / kBehind;
+  add(rest, 1 - times);
+  add(rest + kBehind * at_once, times);
   return out;
 }
 
 }  // namespace
-
-bool Sampling::steady(const std::vector<double>& cycles) const {
-  const double a = std::inner_product(one.begin(), one.end(), cycles.begin(), 0.0),
-               b = std::inner_product(other.begin(), other.end(), cycles.begin(), pace);
-  return std::abs(a - b) <= kSteady * b;
-}
 
 double Sampling::whole(const std::vector<double>& cycles) const {
   double sum = 0;
