@@ -119,6 +119,66 @@ BENCHMARK(interval<256, false>)
     ->Arg(2)
     ->Apply(by_cycles);
 
+// ---- How far warps issue ahead of the tensor core
+
+constexpr int kInARow = 16;
+
+/// Of so many MMAs in a row, the clock behind one of them less that behind the first, for each warpgroup.
+template <int N, bool registers>
+__global__ void __launch_bounds__(384) row(int which, long long* cycles, float* result) {
+  extern __shared__ __align__(1024) uint8_t memory[];
+  for (uint32_t i = threadIdx.x; i < 48 * 1024 / 4; i += blockDim.x) reinterpret_cast<uint32_t*>(memory)[i] = 0;
+  fence_proxy_async();
+  const uint64_t a = operand(shared_address(memory)), b = operand(shared_address(memory) + 16 * 1024);
+  float d[N / 2] = {};
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    long long behind[kInARow];
+    __syncthreads();
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < kInARow; ++i) {
+      if constexpr (N == 64)
+        wgmma_n64<registers>(d, registers ? 0 : a + i % 4 * 2, b + i % 4 * 2);
+      else
+        wgmma_m64k16<N, WgmmaType::bf16>(d, a + i % 4 * 2, b + i % 4 * 2, true);
+      behind[i] = ticks();
+    }
+    wgmma_commit_group();
+    wgmma_wait_group<0>();
+    long long took = 0;
+#pragma unroll
+    for (int i = 0; i < kInARow; ++i)
+      if (i + 1 == which) took = behind[i] - behind[0];
+    if (threadIdx.x % 128 == 0) cycles[threadIdx.x / 128] = took;
+  }
+  float sum = 0;
+  for (float& v : d) sum += v;
+  result[threadIdx.x] = sum;
+}
+/// The mean of the warpgroups.
+template <int N, bool registers>
+void issue_of(benchmark::State& state) {
+  const int groups = int(state.range(0)), which = int(state.range(1));
+  const auto kernel = row<N, registers>;
+  GEN5_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024));
+  gen5::harness::DeviceBuffer<float> sums(384);
+  for (auto _ : state) {
+    const auto c =
+        measured(size_t(groups), [&](long long* to) { kernel<<<1, 128 * groups, 48 * 1024>>>(which, to, sums.get()); });
+    double sum = 0;
+    for (int g = 0; g < groups; ++g) sum += double(c[size_t(g)]);
+    report(state, sum / groups);
+  }
+}
+void by_place(benchmark::internal::Benchmark* b) {
+  by_cycles(b->ArgNames({"groups", "operation"})->ArgsProduct({{1, 2}, {4, 7, 9, 12, 16}}));
+}
+BENCHMARK(issue_of<64, false>)->Name("wgmma_issue/n:64/a:shared")->Apply(by_place);
+BENCHMARK(issue_of<64, true>)->Name("wgmma_issue/n:64/a:registers")->Apply(by_place);
+BENCHMARK(issue_of<128, false>)->Name("wgmma_issue/n:128/a:shared")->Apply(by_place);
+BENCHMARK(issue_of<256, false>)->Name("wgmma_issue/n:256/a:shared")->Apply(by_place);
+
 // ---- A loop that waits for the MMAs before the last, with and without copies that write shared memory meanwhile
 
 /// `loops` of four MMAs with N = 256 a warpgroup. A warp more copies 16 KiB from L2 every `pace` cycles; 0: none.

@@ -6,13 +6,17 @@
 namespace tinygpu::test {
 namespace {
 
-/// Cycles that one warp needs for 64 of `instruction`, with `mmas` wgmma of its warpgroup in flight.
-uint32_t cycles_of(const std::string& instruction, int mmas) {
-  std::string body;
+/// Cycles that one warp needs for `count` of `instruction`, with `mmas` wgmma of its warpgroup in flight.
+uint32_t cycles_of(const std::string& instruction, int count, int mmas) {
+  std::string body, d, zeros;
+  for (int i = 0; i < 128; ++i) {
+    d += (i ? ", %d" : "%d") + std::to_string(i);
+    zeros += "  mov.f32 %d" + std::to_string(i) + ", 0f00000000;\n";
+  }
   for (int i = 0; i < mmas; ++i)
-    body += "  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%d0, %d1, %d2, %d3}, %b, %b, %on, 1, 1, 0, 0;\n";
+    body += "  wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" + d + "}, %b, %b, %on, 1, 1, 0, 0;\n";
   body += "  wgmma.commit_group.sync.aligned;\n  mov.u64 %t0, %clock64;\n";
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < count; ++i) {
     const std::string word = "%w" + std::to_string(i % 8);
     body += "  @%one " + instruction + " " + word + ", " + word + ", %r0, 7;\n";
   }
@@ -21,17 +25,16 @@ uint32_t cycles_of(const std::string& instruction, int mmas) {
 .address_size 64
 .visible .entry k(.param .u64 out)
 {
-  .reg .pred %on, %one; .reg .b32 %r<8>, %w<8>; .reg .b64 %rd<4>, %b, %t0, %t1; .reg .f32 %d<4>;
-  .shared .align 1024 .b8 smem[8192];
+  .reg .pred %on, %one; .reg .b32 %r<8>, %w<8>; .reg .b64 %rd<4>, %b, %t0, %t1; .reg .f32 %d<128>;
+  .shared .align 1024 .b8 smem[16384];
   ld.param.u64 %rd0, [out];
   mov.u32 %r0, %tid.x; mov.u32 %r1, smem;
   setp.eq.u32 %on, %r0, %r0; setp.ge.u32 %one, %r0, 96;
   shr.u32 %r5, %r1, 4; cvt.u64.u32 %b, %r5;
   mov.u32 %w0, 1; mov.u32 %w1, 1; mov.u32 %w2, 1; mov.u32 %w3, 1;
   mov.u32 %w4, 1; mov.u32 %w5, 1; mov.u32 %w6, 1; mov.u32 %w7, 1;
-  mov.f32 %d0, 0f00000000; mov.f32 %d1, 0f00000000; mov.f32 %d2, 0f00000000; mov.f32 %d3, 0f00000000;
-  wgmma.fence.sync.aligned;
-)" + body + R"(
+)" + zeros + "  wgmma.fence.sync.aligned;\n" +
+               body + R"(
   mov.u64 %t1, %clock64;
   wgmma.wait_group.sync.aligned 0;
   sub.s64 %t1, %t1, %t0;
@@ -53,7 +56,9 @@ uint32_t cycles_of(const std::string& instruction, int mmas) {
 // of integers 4.1 to 5.0; alone two.
 TEST(BesideWgmma, OthersTakeTwiceAsLong) {
   for (const char* instruction : {"shf.l.wrap.b32", "mad.lo.u32"}) {
-    const uint32_t alone = cycles_of(instruction, 0), beside = cycles_of(instruction, 100);
+    // Six wgmmas take 768 cycles; the first instructions find the unit idle.
+    const uint32_t alone = cycles_of(instruction, 64, 0),
+                   beside = cycles_of(instruction, 128, 6) - cycles_of(instruction, 64, 6);
     EXPECT_NEAR(alone, 2 * 64, 20) << instruction;
     EXPECT_GT(beside, 4 * 64 - 20) << instruction;
     EXPECT_LT(beside, 5 * 64 + 20) << instruction;

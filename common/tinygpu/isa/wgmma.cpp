@@ -15,7 +15,9 @@ namespace {
 using numerics::Format;
 using ptx::Operand;
 
-BlockReason waiting() { return {BlockReason::Kind::async_group, "wgmma.wait_group", nullptr, 0, kAsyncWgmma, 0}; }
+BlockReason waiting(const char* what = "wgmma.wait_group") {
+  return {BlockReason::Kind::async_group, what, nullptr, 0, kAsyncWgmma, 0};
+}
 
 void mma(Warp& w, const Op& op);
 void commit(Warp& w, const Op&);
@@ -87,11 +89,13 @@ void mma(Warp& w, const Op& op) {
   // Operations follow each other on accumulators without a wait; A's registers have no such order.
   Warpgroup& group = Warpgroup::of(w);
   if (!a.empty() && blocked_on(w, group.conflict(w, a, {}))) return;
+  if (!group.place_known(w)) return w.block(waiting("wgmma.mma_async"), true);
   if (w.pending.empty()) w.pending.push_back({kAsyncWgmma, 0, 0, op.inst});
   w.pending_check = check_pending;
   w.pending_leave = leave_frame;
   warn_if_steering(w, "a result of wgmma");
   group.issue(w, f, d, a);
+  if (const uint64_t placed = group.placed_at(w); placed > w.time()) w.charge(placed - w.time());
 }
 
 void commit(Warp& w, const Op&) {

@@ -8,6 +8,8 @@ WgmmaTiming::WgmmaTiming(const MachineSpec& s)
       batch(uint64_t(s.number("wgmma.batch"))),
       wait_ss(uint64_t(s.number("wgmma.wait.ss"))),
       wait_rs(uint64_t(s.number("wgmma.wait.rs"))),
+      queue(uint32_t(s.number("wgmma.queue"))),
+      queue_free(uint64_t(s.number("wgmma.queue.free"))),
       beside(s.number("wgmma.beside")) {}
 
 }  // namespace tinygpu

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "common/tinygpu/engines/mma/matrix_operands.h"
 #include "common/tinygpu/engines/mma/mma_statistics.h"
@@ -26,8 +27,16 @@ constexpr uint32_t kPoison = 0x7fffdead;
 /// The tensor cores of one SM: one warpgroup's operation after the other.
 struct WgmmaServer final : Extension {
   uint64_t free_at = 0;
-  const void* last = nullptr;  // whose operation it was given last
+  const void* last = nullptr;   // whose operation it was given last
+  std::deque<uint64_t> begins;  // of operations that may have a place in the queue still
 };
+
+/// If it waits for its warpgroup's operations.
+void wake(Warp& w, uint64_t when) {
+  w.wake(when, [](const Group& g) {
+    return g.reason.kind == BlockReason::Kind::async_group && g.reason.id == uint32_t(kAsyncWgmma);
+  });
+}
 
 bool is_integer(Format f) { return f == Format::s8 || f == Format::u8; }
 bool is_fp8(Format f) { return f == Format::e4m3 || f == Format::e5m2; }
@@ -261,6 +270,8 @@ void Warpgroup::issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t
     ++queued_;
     enqueue(std::move(ready));
   }
+  for (WarpState& s : warps_)
+    if (std::exchange(s.ahead, false)) wake(*s.warp, 0);
 }
 
 void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
@@ -288,6 +299,8 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
   const bool gap = server.last == this && o->opens_batch;
   const uint64_t begin = std::max(server.free_at + (gap ? timing.batch : 0), o->issued);
   server.last = this;
+  server.begins.push_back(begin);
+  if (server.begins.size() > timing.queue + 1) server.begins.pop_front();
   server.free_at = begin + uint64_t(std::lround(cycles));
   cta_->sm.wgmma_until = server.free_at;
   const ToldOperation told = tell_issue(partition, AsyncOperation::Kind::wgmma, o->who, cta_->sm.index, o->issued);
@@ -314,11 +327,23 @@ void Warpgroup::enqueue(std::shared_ptr<Operation> o) {
     ++done_;
     done_at_.push_back(now);
     for (auto& state : warps_)
-      if (state.warp)
-        state.warp->wake(now, [](const Group& g) {
-          return g.reason.kind == BlockReason::Kind::async_group && g.reason.id == uint32_t(kAsyncWgmma);
-        });
+      if (state.warp) wake(*state.warp, now);
   });
+}
+
+bool Warpgroup::place_known(const Warp& w) {
+  WarpState& state = warps_[w.index() % 4];
+  state.ahead = state.issued + 1 > queued_ + w.timing().wgmma.value().queue;
+  return !state.ahead;
+}
+
+uint64_t Warpgroup::placed_at(const Warp& w) const {
+  const WgmmaTiming& timing = w.timing().wgmma.value();
+  const std::deque<uint64_t>& begins = cta_->sm.extensions.get<WgmmaServer>().begins;
+  // Of those that other warps have yet to issue it is not known when they begin: they come behind all that is known.
+  const size_t places = timing.queue - size_t(warps_[w.index() % 4].issued - queued_);
+  if (begins.size() <= places) return 0;
+  return begins[begins.size() - 1 - places] + timing.queue_free;
 }
 
 void Warpgroup::commit(Warp& w) {

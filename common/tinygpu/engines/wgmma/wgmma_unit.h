@@ -47,6 +47,11 @@ class Warpgroup {
   /// the last of `a` is the metadata's. The operation is
   /// queued when all four warps have issued theirs.
   void issue(Warp& w, const WgmmaForm& form, const std::vector<uint32_t>& d, const std::vector<uint32_t>& a);
+  /// The tensor core's queue has places for a few operations. Whether it is known when the next one of `w` has a place:
+  /// the other warps may have to issue theirs first. Where it is not, the warp is to be blocked, and is woken.
+  bool place_known(const Warp& w);
+  /// When the operation that `w` has issued last has a place; until then the warp waits.
+  uint64_t placed_at(const Warp& w) const;
   void commit(Warp& w);
   /// How many operations of this warp all but its latest `pending` groups hold.
   uint64_t through(const Warp& w, uint32_t pending) const;
@@ -104,6 +109,7 @@ class Warpgroup {
     Warp* warp = nullptr;
     uint64_t issued = 0;
     std::vector<uint64_t> groups;  // operations issued when each was committed
+    bool ahead = false;            // it waits until the other warps have issued theirs
   };
 
   void enqueue(std::shared_ptr<Operation> o);
