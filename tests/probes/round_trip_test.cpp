@@ -138,6 +138,23 @@ TEST(Fences, OnTwoSms) {
   }
 }
 
+/// How far a warpgroup issues wgmmas ahead of the tensor core. Left out: the first seven, which issue every 4 to 13
+/// cycles, and with 256 columns every 28 (here 8 to 14); two warpgroups, between which places are shared out otherwise
+/// here (notes/evidence.md).
+TEST(Wgmma, IssuesSixAhead) {
+  std::ifstream in(GEN5_SOURCE "/probes/results/h200/05_wgmma.json");
+  const nlohmann::json stored = nlohmann::json::parse(in);
+  const auto got = run_probe(GEN5_PROBES "/probe_05_wgmma", "h200", "wgmma_issue/.*/groups:1/operation:(9|12|16)");
+  int rows = 0;
+  for (const auto& row : stored.at("benchmarks")) {
+    const std::string name = row.at("name");
+    if (!got.contains(name)) continue;
+    EXPECT_NEAR(got.at(name), row.at("median").get<double>(), 8) << name;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 12);
+}
+
 /// GPCs, and who shares what. Left out: all of a GPC that write (13 % too slow here), four and more SMs that read the
 /// same and rings of four and more copies, whose loops of waits and copies are a fifth too fast here, and SMs that read
 /// the same later (notes/evidence.md, probe_00_gpc).
