@@ -131,20 +131,21 @@ TEST(Sampling, SaysWhereItDoesNotApplyToProducts) {
   EXPECT_THAT(why({4096, 4096, 4096, In::bf16, Out::f32}, "tile=256x256 cta=2 schedule=stream_k"),
               HasSubstr("no waves"));
   EXPECT_THAT(why({4096, 4096, 4096}, "tile=128x64 stages=2 accumulators=1 schedule=serial"), HasSubstr("share an SM"));
-  // 4 rows and 37 columns of tiles of 256 by 128. It came out 7.4 % too fast: L2 loses some of a wave.
-  EXPECT_THAT(why({2048, 8192, 6144, In::f16, Out::f16}, "tile=256x128 accumulators=1 schedule=launch_control band=4"),
-              HasSubstr("a wave reads 71 MB, and L2 keeps 66 from one to the next"));
   // It came out 3.2 % too fast, as did one of 6144 x 6144 x 8192 in fp8 by 3.8 %.
   EXPECT_THAT(why({2048, 8192, 6144, In::f16, Out::f16},
                   "tile=256x128 cta=2 stages=6 accumulators=1 schedule=persistent band=4"),
               HasSubstr("A, B and D are 159 MB, and L2 has 133"));
-  // 8 rows and 9 columns of tiles of 256 by 256, with 4,096 elements a row; and fewer tiles and elements.
-  const auto of_hopper = [](uint32_t m, uint32_t n, uint32_t k) {
-    return sampling(load_profile("h200"), Template::hopper, {m, n, k},
-                    of_space(Template::hopper, "tile=128x256 cluster=2x1 band=8"));
+  // A and B have 34 MB, of which L2 keeps 26: two such kernels that waited for loads came out 1.7 and 2.6 % too slow.
+  const auto pace = [](const char* machine, Template t, const Problem& problem, const char* text) {
+    const Sampling s = sampling(load_profile(machine), t, problem, of_space(t, text));
+    return s.runs.empty() ? -1 : s.runs[0].stretch.most;
   };
-  EXPECT_THAT(of_hopper(3072, 4096, 4096).why, HasSubstr("a wave reads 36 MB, and L2 keeps 26 from one to the next"));
-  EXPECT_FALSE(of_hopper(2048, 3072, 2816).runs.empty()) << of_hopper(2048, 3072, 2816).why;
+  const char* text = "tile=128x256 cluster=2x1 consumers=2 band=8";
+  EXPECT_EQ(pace("h200", Template::hopper, {4096, 4096, 4096}, text), -1) << "all of them have 101 MB, and L2 52";
+  // Of 128 x 256 and 64 elements: four steps of 16 for each consumer, two columns a cycle.
+  EXPECT_NEAR(pace("h200", Template::hopper, {2048, 2048, 4096}, text), 2 * 4 * 128, 30);
+  EXPECT_EQ(pace("h200", Template::hopper, {2048, 2048, 3072}, text), 0);
+  EXPECT_EQ(pace("b200", Template::blackwell, {}, "tile=256x256 cta=2 stages=4 accumulators=1"), 0);
   const Sampling meets =
       sampling(load_profile("h200"), Template::hopper, {}, of_space(Template::hopper, "split=2meet"));
   EXPECT_TRUE(meets.runs.empty());

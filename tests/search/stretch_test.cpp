@@ -28,7 +28,7 @@ MmaSeries series(uint32_t sm, uint32_t tiles, uint32_t blocks,
 constexpr uint32_t kBlocks = 24, kFrom = 16, kMissing = 40;
 
 Stretched of(const std::vector<MmaSeries>& run, uint32_t tiles, bool in_turns = false) {
-  return stretched(run, {tiles, kBlocks, kFrom, kMissing, in_turns});
+  return stretched(run, {tiles, kBlocks, kFrom, kMissing, 0, in_turns});
 }
 
 TEST(Stretch, BlocksThatAreMissingTakeWhatTheLastOnesOfTheirTileDo) {
@@ -49,7 +49,7 @@ TEST(Stretch, TheLastSmOfTheWholeNeedNotBeTheLastOfTheRun) {
   for (uint64_t& end : late.ends) end += 3000;
   const Stretched s = of({series(0, 2, kBlocks, of_speed(202)), late}, 4);
   EXPECT_DOUBLE_EQ(s.longer, 2 * 201 * kMissing);
-  const Stretched deeper = stretched({series(0, 2, kBlocks, of_speed(202)), late}, {4, kBlocks, kFrom, 3000, false});
+  const Stretched deeper = stretched({series(0, 2, kBlocks, of_speed(202)), late}, {4, kBlocks, kFrom, 3000, 0, false});
   // Then the first one is: by 2 x 3,000 cycles more, of which it lacked 3,000 - 2 x 24 at the end of the run.
   EXPECT_DOUBLE_EQ(deeper.longer, 2 * 202 * 3000 - (3000 - 2 * kBlocks));
 }
@@ -71,6 +71,17 @@ TEST(Stretch, IsNotSteadyWhereBlocksDiffer) {
   EXPECT_FALSE(steady([](uint32_t tile, uint32_t) { return tile ? 988 : 1000; }));
   EXPECT_TRUE(steady([](uint32_t, uint32_t block) { return block < 20 ? 1000 : 1008; }));
   EXPECT_FALSE(steady([](uint32_t, uint32_t block) { return block < 20 ? 1000 : 1012; })) << "it becomes slower";
+}
+
+TEST(Stretch, IsNotSteadyWhereSomethingElseThanTheTensorCoreIsWaitedFor) {
+  const auto steady = [](double most) {
+    return stretched({series(0, 3, kBlocks, [](uint32_t, uint32_t) { return uint64_t(520); })},
+                     {3, kBlocks, kFrom, kMissing, most, false})
+        .steady;
+  };
+  EXPECT_TRUE(steady(0)) << "any pace will do";
+  EXPECT_TRUE(steady(516));
+  EXPECT_FALSE(steady(512));
 }
 
 TEST(Stretch, SaysNothingOfMmasThatAreNoWholeTiles) {

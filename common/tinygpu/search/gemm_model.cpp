@@ -535,18 +535,15 @@ Estimate GemmModel::estimate(const Point& p) const {
   return e;
 }
 
-double GemmModel::wave_bytes(const Point& p) const {
-  const uint32_t rows = tile_rows(problem_, p), columns = tile_columns(problem_, p);
-  const uint32_t tiles = std::max(1u, clusters_at_once(spec_, p) / p.split), band = std::min<uint32_t>(p.band, rows);
-  const uint32_t of_columns = std::min(columns, ceil_div(tiles, band)),
-                 of_rows = std::min(rows, ceil_div(tiles, band * of_columns) * band);
-  return (double(of_rows) * p.m * p.cluster_m + double(of_columns) * p.n * p.cluster_n) * problem_.row_bytes();
+Cycles GemmModel::tensor_time(const Point& p) const {
+  const Plan plan = this->plan(p);
+  const uint32_t groups = kind_ == Template::hopper && !p.ping_pong ? p.consumers : 1;
+  return groups * (plan.mma_instructions * plan.mma_interval + plan.mma_batch);
 }
 
-double GemmModel::all_bytes() const {
-  return (double(problem_.m) + problem_.n) * problem_.row_bytes() +
-         double(problem_.m) * problem_.n * problem_.out_bytes();
-}
+double GemmModel::read_bytes() const { return (double(problem_.m) + problem_.n) * problem_.row_bytes(); }
+
+double GemmModel::all_bytes() const { return read_bytes() + double(problem_.m) * problem_.n * problem_.out_bytes(); }
 
 Cycles GemmModel::least(const Point& p) const {
   const Numbers& n = numbers_;

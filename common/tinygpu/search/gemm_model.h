@@ -15,8 +15,10 @@ class GemmModel final : public Model {
       : spec_(spec), numbers_(spec), kind_(template_of(spec)), problem_(problem), walked_(walked) {}
   Estimate estimate(const Point& p) const override;
   Cycles least(const Point& p) const override;
-  /// Of A and B, that a full wave of tiles reads, and what L2 keeps of them for the next.
-  double wave_bytes(const Point& p) const;
+  /// Of the tensor core, for a block of K of a CTA's tile.
+  Cycles tensor_time(const Point& p) const;
+  /// Of A and B, and what L2 keeps of what is read.
+  double read_bytes() const;
   double kept_bytes() const { return numbers_.l2_keeps; }
   /// Of A, B and D, and of L2.
   double all_bytes() const;

@@ -94,8 +94,8 @@ constexpr double kLittleProduct = 6000;
 /// Of a row of A, in a run. In the last third of them a tile's blocks take the same: its loads no longer run ahead, as
 /// they do beside the stores of the tile before.
 constexpr uint32_t kRunBytes = 3072;
-/// A wave that reads so many times what L2 keeps loses it. What L2 keeps is counted with two copies of each line, and
-/// not every line has two.
+/// Of so many times what L2 keeps, lines that come again are in it. What it keeps is counted with two copies of each
+/// line, and not every line has two.
 constexpr double kSpills = 1.05;
 /// Of more than so many waves a few are run: the last one, and two behind it.
 constexpr uint32_t kManyWaves = 8, kBehind = 2;
@@ -116,19 +116,18 @@ Sampling sample_gemm(const MachineSpec& spec, const Problem& problem, const Poin
     out.why = "the whole is little work";
   else if (all < least)
     out.why = fmt::format("a tile has {} blocks, and it takes {}", all, least);
-  else if (waves > 1 && model.wave_bytes(p) > kSpills * model.kept_bytes())
-    out.why = fmt::format(
-        "a wave reads {:.0f} MB, and L2 keeps {:.0f} from one to the next; of a shallow product it keeps all",
-        model.wave_bytes(p) / 1e6, model.kept_bytes() / 1e6);
-  else if (waves > 1 && model.all_bytes() > model.l2_bytes())
+  else if (model.all_bytes() > model.l2_bytes())
     out.why = fmt::format("A, B and D are {:.0f} MB, and L2 has {:.0f}; with a shallower K they fit",
                           model.all_bytes() / 1e6, model.l2_bytes() / 1e6);
   else if (model.estimate(p).slots > 1)
     out.why = "several CTAs share an SM";
   if (!out.why.empty()) return out;
   const uint32_t issuers = p.ctas() / p.pair * (is_blackwell(template_of(spec)) || p.ping_pong ? 1 : p.consumers);
+  // Where A and B are more, only a kernel's time says little that waits for the tensor core alone.
+  const double pace = model.read_bytes() > kSpills * model.kept_bytes() ? model.tensor_time(p) : 0;
   const auto add = [&](uint32_t most, double weight) {
-    Sample s{problem, most, weight, {(most ? most : tiles) * issuers, blocks, from, all - blocks, p.ping_pong != 0}};
+    Sample s{
+        problem, most, weight, {(most ? most : tiles) * issuers, blocks, from, all - blocks, pace, p.ping_pong != 0}};
     s.problem.k = blocks * p.split * problem.elements(p.block);
     out.runs.push_back(s);
   };

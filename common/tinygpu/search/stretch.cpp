@@ -72,7 +72,8 @@ Stretched stretched(const std::vector<MmaSeries>& run, const Stretch& s) {
     last = std::max(last, double(sm.end));
     last_then = std::max(last_then, double(sm.end) + sm.longer);
   }
-  return {last_then - last, alike(early, late) && alike(first, behind)};
+  const bool fast = !s.most || std::max(early.each(), late.each()) <= (1 + kSteady) * s.most;
+  return {last_then - last, fast && alike(early, late) && alike(first, behind)};
 }
 
 }  // namespace tinygpu::search
