@@ -18,9 +18,9 @@ using namespace gen5::ptx;
 
 enum Kind { kCta, kCluster, kGpu, kSystem, kMbarrierInit, kProxyShared, kProxyAll, kClusterBarrier, kClusterRelaxed };
 /// What a warp does right before: a store to shared memory, one to lines of L2 that it wrote before or never, a load
-/// that is still under way; or one thread's bulk store that has read its source (kBulk: by the first warp; kBulkLast:
-/// by the last; kBulkTwo: by both) or is done.
-enum Before { kNothing, kShared, kAgain, kFresh, kLoad, kBulk, kBulkLast, kBulkTwo, kBulkDone };
+/// that is still under way, one that has arrived, or that and a store; or one thread's bulk store that has read its
+/// source (kBulk: by the first warp; kBulkLast: by the last; kBulkTwo: by both) or is done.
+enum Before { kNothing, kShared, kAgain, kFresh, kLoad, kLoaded, kLoadedAgain, kBulk, kBulkLast, kBulkTwo, kBulkDone };
 
 constexpr int kRounds = 12, kSkipped = 4;
 
@@ -71,7 +71,11 @@ __global__ void fences(long long* cycles, uint32_t* words, uint32_t bytes, uint3
     }
     if (kOfBulk) __syncthreads();
     if (before == kShared) reinterpret_cast<volatile uint32_t*>(tile)[threadIdx.x] = uint32_t(i);
-    if (before == kAgain) *reinterpret_cast<volatile uint32_t*>(mine) = uint32_t(i);
+    if (before == kLoaded || before == kLoadedAgain) {
+      loaded = __ldcg(mine);
+      wait_for_value(loaded, never);
+    }
+    if (before == kAgain || before == kLoadedAgain) *reinterpret_cast<volatile uint32_t*>(mine) = uint32_t(i);
     if (before == kFresh) *reinterpret_cast<volatile uint32_t*>(mine + i * round) = uint32_t(i);
     if (before == kLoad) loaded = __ldcg(mine + i * round);
     __syncwarp();
@@ -149,6 +153,8 @@ const bool added = [] {
   add<kGpu, kAgain>("gpu", "store");
   add<kGpu, kFresh>("gpu", "fresh");
   add<kGpu, kLoad>("gpu", "load");
+  add<kGpu, kLoaded>("gpu", "loaded");
+  add<kGpu, kLoadedAgain>("gpu", "loaded_store");
   for (uint32_t bytes : {1024u, 16384u, 32768u}) {
     add<kGpu, kBulk>("gpu", "bulk", bytes);
     add<kGpu, kBulkLast>("gpu", "bulk_of_last", bytes);

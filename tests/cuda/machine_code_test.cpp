@@ -61,6 +61,29 @@ TEST(MachineCode, ProductsAreTheImadsThatMultiply) {
   EXPECT_EQ(products, (std::vector<bool>{true, true, false, false, false, false, true, false}));
 }
 
+TEST(MachineCode, LinesOfConstantsOnTheShortestWayToABulkCopy) {
+  const Words ahead{0x00000000000c0947, 0x000fea0003800000};  // @P0 BRA, four instructions on
+  const Words first{0x00000a00ff017b82, 0x000fe20000000800};  // LDC R1, c[0x0][0x28]
+  const Words copy{0x00000e08040075b4, 0x0003e40008011000};   // UTMALDG.3D [UR8], [UR4], desc[UR14]
+  const Words end{0x000000000000794d, 0x000fea0003800000};    // EXIT
+  const auto lines = [&](Words begin, Words last) {
+    return read({begin,
+                 {0x0000660000047ab9, 0x000fe40000000a00},  // ULDC.64 UR4, c[0x0][0x198]
+                 {0x00023e0000047ab9, 0x000fe20000000a00},  // ULDC.64 UR4, c[0x0][0x8f8]
+                 {0x00023400ff0e7b82, 0x000f220000000a00},  // LDC.64 R14, c[0x0][0x8d0]
+                 first,
+                 {0x00005100ff087b82, 0x000ee20000000800},  // LDC R8, c[0x0][0x144]
+                 {0x0000540000047ab9, 0x002fe20000000800},  // ULDC UR4, c[0x0][0x150]
+                 {0x0000840003037b82, 0x000e240000000800},  // LDC R3, c[0x0][R3+0x210]
+                 last,
+                 end})
+        .lines_before_copy;
+  };
+  EXPECT_EQ(lines(ahead, copy), 3u) << "LDC's lines at 0 and 0x140, and the others' at 0x140";
+  EXPECT_EQ(lines(first, copy), 6u) << "and those at 0x180 and 0x8c0, of which both caches have one";
+  EXPECT_EQ(lines(ahead, end), 0u);
+}
+
 TEST(MachineCode, BranchesForthAndBack) {
   const SassCode c = read({
       {0x00000000000c0947, 0x000fea0003800000},  // at 0x00: @P0 BRA 0x40

@@ -278,6 +278,38 @@ TEST(Control, SetmaxnregTakesWhatOtherWarpsHaveGivenBack) {
   }
 }
 
+TEST(Control, SetmaxnregTakesTime) {
+  // Warp 0 takes registers: those that are free, or those that warp 1 gives 3,000 cycles later.
+  const auto took = [](const char* body, uint32_t thread) {
+    RunPtx run(bounded(kBounds, body));
+    run.program->set_registers(*run.program->find("k"), 64);
+    return run_kernel(run, 64, 64)[thread];
+  };
+  const std::string timed = "  .reg .b32 %c0, %c1;\n  mov.u32 %c0, %clock;\n  ", until = R"(
+  mov.u32 %c1, %clock;
+  sub.u32 %r1, %c1, %c0;
+  st.global.u32 [%dst], %r1;
+)";
+  const double change = plain_machine().number("setmaxnreg"), given = plain_machine().number("setmaxnreg.given");
+  EXPECT_NEAR(took((timed + "setmaxnreg.dec.sync.aligned.u32 40;" + until).c_str(), 0), change, 6);
+  const std::string waits = R"(
+  .reg .b32 %c0, %c1;
+  mov.u32 %c0, %clock;
+  shr.u32 %r1, %t, 5;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra OTHER;
+  setmaxnreg.inc.sync.aligned.u32 96;
+  bra DONE;
+OTHER:
+  nanosleep.u32 2000;
+  mov.u32 %c0, %clock;
+  setmaxnreg.dec.sync.aligned.u32 32;
+DONE:)" + until;
+  const double later = took(waits.c_str(), 0), gives = took(waits.c_str(), 32);
+  EXPECT_NEAR(gives, change, 6);
+  EXPECT_GT(later, 1900 + change + given);
+}
+
 // What ptxas 13.0 keeps for sm_90a and sm_100a; of the others it says C7508 ("unable to determine register count at
 // entry"), and no warp waits for registers.
 TEST(Control, SetmaxnregIsLeftOutWherePtxasDoesNotKnowHowManyRegistersThereAre) {

@@ -276,6 +276,90 @@ uint64_t through(int reads, int writes) {
   return last;
 }
 
+TEST(ChipMemory, CopiesToSeveralCtasAreSharedWithNobody) {
+  GlobalMemory memory(1 << 20);
+  const uint64_t at = memory.allocate(64 << 10, 512, MemoryKind::device);
+  L2Cache l2(memory, 1 << 20, 2);
+  l2.written(at, 64 << 10);
+  const LineUse line{uint32_t(l2.lines_of(at, 1).first), 4, 0, 0};
+  // What L2 reads out when two SMs of a GPC ask for a line at a time, each for so many CTAs.
+  const auto read = [&](uint32_t first, uint32_t second) {
+    ChipMemory chip(l2, MemoryTiming(plain_machine()), 132);
+    const auto place = [&](uint32_t sm) { return chip.places()[sm]; };
+    uint32_t other = 1;
+    while (place(other).gpc != place(0).gpc) ++other;
+    chip.read(1000, 0, {&line, 1}, ChipMemory::BulkCopy{chip.new_copy(), first});
+    chip.read(1000, other, {&line, 1}, ChipMemory::BulkCopy{chip.new_copy(), second});
+    return chip.l2_read();
+  };
+  EXPECT_EQ(read(1, 1), 128u);
+  // probe_00_l2_multicast on an H200: clusters that copy the same for their CTAs get no more than those that don't.
+  EXPECT_EQ(read(2, 2), 256u);
+  EXPECT_EQ(read(2, 1), 256u);
+  EXPECT_EQ(read(1, 2), 256u);
+}
+
+/// Two CTAs of a cluster, each of which copies 16 KiB eight times, for both if `mask` is 3; how long it takes CTA 0 to
+/// have all that comes.
+uint64_t received(uint32_t mask, double rate) {
+  MachineSpec spec = plain_machine();
+  spec.numbers["tma.received_bytes_per_cycle"] = rate;
+  RunPtx run(R"(
+.visible .entry k(.param .u64 p, .param .u64 o, .param .u32 mask, .param .u32 expected) .reqnctapercluster 2, 1, 1 {
+  .reg .b64 %at, %out, %t0, %t1;
+  .reg .b32 %b, %s, %m, %n, %expected, %rank;
+  .reg .b16 %mask;
+  .reg .pred %p;
+  .shared .align 8 .b64 bar;
+  .shared .align 128 .b8 to[16384];
+  ld.param.u64 %at, [p];
+  ld.param.u64 %out, [o];
+  ld.param.u32 %m, [mask];
+  ld.param.u32 %expected, [expected];
+  mov.u32 %rank, %cluster_ctarank;
+  mad.wide.u32 %at, %rank, 131072, %at;
+  mad.wide.u32 %out, %rank, 8, %out;
+  setp.eq.u32 %p, %m, 3;
+  shl.b32 %n, 1, %rank;
+  selp.b32 %m, 3, %n, %p;
+  cvt.u16.u32 %mask, %m;
+  mov.u32 %b, bar;
+  mov.u32 %s, to;
+  mbarrier.init.shared::cta.b64 [%b], 1;
+  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], %expected;
+  fence.mbarrier_init.release.cluster;
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+  mov.u64 %t0, %clock64;
+  mov.u32 %n, 8;
+L:
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%s], [%at], 16384, [%b], %mask;
+  add.u64 %at, %at, 16384;
+  sub.u32 %n, %n, 1;
+  setp.ne.u32 %p, %n, 0;
+  @%p bra L;
+W:
+  mbarrier.try_wait.parity.shared::cta.b64 %p, [%b], 0;
+  @!%p bra W;
+  mov.u64 %t1, %clock64;
+  sub.u64 %t1, %t1, %t0;
+  st.global.u64 [%out], %t1;
+  barrier.cluster.arrive;
+  barrier.cluster.wait;
+})",
+             spec);
+  const uint64_t at = run.upload(std::vector<uint32_t>(1 << 16)), out = run.buffer<uint64_t>(2);
+  run.launch("k", {2}, {1}, at, out, mask, uint32_t(8 * 16384 * (mask == 3 ? 2 : 1)));
+  return run.download<uint64_t>(out, 1)[0];
+}
+
+TEST(ChipMemory, AnSmTakesWhatOthersOfItsClusterCopyToItInItsTurn) {
+  const double rate = plain_machine().number("tma.bytes_per_cycle");
+  const double alone = double(received(1, rate)), together = double(received(3, rate));
+  EXPECT_NEAR(together - alone, 8 * 16384 / rate, 100) << "twice as much comes";
+  EXPECT_NEAR(double(received(3, rate / 2)) - together, 16 * 16384 / rate, 200);
+}
+
 TEST(ChipMemory, ReadingAndWritingHaveWaysOfTheirOwn) {
   const double read = double(through(1, 0)), written = double(through(0, 1)), both = double(through(1, 1));
   // probe_00_l2 on an H200: 4,740 bytes a cycle read, 2,671 written, 4,698 of both.

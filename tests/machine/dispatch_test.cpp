@@ -274,6 +274,21 @@ TEST(ColdStart, TheFirstBulkCopyWaits) {
   EXPECT_NEAR(double(cold[2]), double(warm[2]), 60);
 }
 
+TEST(ColdStart, TheFirstBulkCopyIsAskedForWhenItsConstantsAreThere) {
+  // Cycles of the whole grid, whose machine code looks at so many lines of constants before its first copy.
+  const auto cycles = [](uint32_t lines) {
+    RunPtx run(kCopies, plain_machine());
+    auto code = std::make_shared<SassCode>();
+    code->lines_before_copy = lines;
+    run.program->set_sass(*run.program->find("k"), code);
+    const uint64_t out = run.buffer<uint64_t>(3), at = run.upload(std::vector<uint32_t>(32));
+    return run.launch("k", {1}, {1}, out, at).cycles;
+  };
+  const double line = plain_machine().number("launch.constants");
+  EXPECT_EQ(cycles(2), cycles(0)) << "every launch has these";
+  EXPECT_NEAR(double(cycles(12)) - double(cycles(2)), 10 * line, 60) << "but for the steps in which a warp asks";
+}
+
 TEST(ColdStart, SmsThatWaitTogetherWaitLonger) {
   EXPECT_EQ(difference(firsts({{"launch.parameters.sm", 100}}), firsts({})), (std::vector{0, 0, 0, 0}))
       << "one is alone";

@@ -186,6 +186,35 @@ TEST(Gpcs, ReadAndShare) {
   }
 }
 
+/// What copies by multicast bring into SMs. Left out: all SMs whose clusters copy everything for all of their CTAs, or
+/// the same as others, which get a tenth less on the chip (notes/evidence.md).
+TEST(Multicast, ComesIntoAnSmInItsTurn) {
+  std::ifstream in(GEN5_SOURCE "/probes/results/h200/00_l2_multicast.json");
+  const nlohmann::json stored = nlohmann::json::parse(in);
+  const std::string everywhere = "cluster:2/own_quarters:2/everywhere:1/same:1";
+  const auto got = run_probe(GEN5_PROBES "/probe_00_l2_multicast", "h200", "everywhere:0|" + everywhere);
+  int rows = 0;
+  for (const auto& row : stored.at("benchmarks")) {
+    const std::string name = row.at("name");
+    const bool few = name.find("everywhere:0") != std::string::npos;
+    if (!few && name.find(everywhere) == std::string::npos) continue;
+    ASSERT_TRUE(got.contains(name)) << name;
+    const double want = row.at("median");
+    EXPECT_NEAR(got.at(name), want, (few ? 0.03 : 0.08) * want) << name;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 8);
+}
+
+TEST(Setmaxnreg, TakesItsTime) {
+  std::ifstream in(GEN5_SOURCE "/probes/results/h200/00_setmaxnreg.json");
+  const nlohmann::json stored = nlohmann::json::parse(in);
+  const auto got = run_probe(GEN5_PROBES "/probe_00_setmaxnreg", "h200");
+  EXPECT_EQ(got.size(), stored.at("benchmarks").size());
+  for (const auto& row : stored.at("benchmarks"))
+    EXPECT_NEAR(got.at(row.at("name")), double(row.at("median")), 15) << std::string(row.at("name"));
+}
+
 /// Hand-overs by counters, fences beside loads, and grids of a graph. Left out: CTAs of 128 threads, a counter that
 /// lies far from its SM, turns beside loads, and fences beside more than three pages (notes/evidence.md).
 TEST(HandOvers, ByCountersAndGrids) {

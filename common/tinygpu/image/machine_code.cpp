@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <set>
 #include <string_view>
 
 namespace tinygpu::image {
@@ -128,6 +129,44 @@ bool is_product(const uint64_t (&words)[2], uint16_t operation) {
   return factor != 1 && !(std::has_single_bit(factor) && bits(words, 64, 8) == kZero);
 }
 
+constexpr uint16_t kLdc = 0x182, kTensorLoad = 0x1b4, kBulkCopy = 0x1ba;  // LDC, UTMALDG, UBLKCP
+
+/// Which line of constants an instruction looks at, and in which cache; −1: none that is known.
+int32_t line_of_constants(const uint64_t (&words)[2]) {
+  constexpr uint32_t kConstant = 5, kNoRegister = 255;
+  const bool loads = bits(words, 0, 9) == kLdc;
+  if (bits(words, 9, 3) != kConstant || bits(words, 54, 5) != 0) return -1;
+  if (loads && bits(words, 24, 8) != kNoRegister) return -1;
+  return int32_t(bits(words, 38, 16) / 64 * 2 + loads);
+}
+
+/// SassCode::lines_before_copy. `lines`: of each instruction; `copies`: those that copy in bulk.
+uint32_t lines_before_copy(const std::vector<SassInstruction>& code, const std::vector<int32_t>& lines,
+                           const std::vector<bool>& copies) {
+  constexpr uint32_t kNew = ~0u;
+  std::vector<uint32_t> from(code.size(), kNew), order;
+  const auto reach = [&](size_t k, uint32_t before) {
+    if (k >= code.size() || from[k] != kNew) return;
+    from[k] = before;
+    order.push_back(uint32_t(k));
+  };
+  reach(0, 0);
+  for (size_t n = 0; n < order.size(); ++n) {
+    const uint32_t k = order[n];
+    if (copies[k]) {
+      std::set<int32_t> seen;
+      for (uint32_t at = k;; at = from[at]) {
+        if (lines[at] >= 0) seen.insert(lines[at]);
+        if (!at) return uint32_t(seen.size());
+      }
+    }
+    const SassInstruction& i = code[k];
+    if (i.guarded || (!i.branches && !i.leaves)) reach(k + 1, k);
+    if (i.target >= 0) reach(size_t(i.target), k);
+  }
+  return 0;
+}
+
 constexpr uint16_t kExit = 0x14d, kBra = 0x147, kRet = 0x150, kCall = 0x144;
 
 SassInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count) {
@@ -163,11 +202,17 @@ SassInstruction instruction(const uint64_t (&words)[2], size_t at, size_t count)
 SassCode read_instructions(Bytes code) {
   SassCode out;
   const size_t count = code.size() / kSize;
+  std::vector<int32_t> lines(count);
+  std::vector<bool> copies(count);
   for (size_t i = 0; i < count; ++i) {
     uint64_t words[2];
     std::memcpy(words, code.data() + i * kSize, kSize);
     out.code.push_back(instruction(words, i, count));
+    lines[i] = line_of_constants(words);
+    const uint64_t operation = bits(words, 0, 9);
+    copies[i] = operation == kTensorLoad || operation == kBulkCopy;
   }
+  out.lines_before_copy = lines_before_copy(out.code, lines, copies);
   return out;
 }
 

@@ -197,9 +197,11 @@ void setmaxnreg(Warp& w, const Op& op) {
   if (wanted > pool.of(w) && wanted - pool.of(w) > pool.free(w.cta()))
     return w.block({.kind = BlockReason::Kind::async_group, .what = kRegisters}, true, w.time() + kLookAgain);
   pool.set(w, wanted);
+  const RegisterTiming& timing = w.timing().registers;
   for (const auto& other : w.cta().warps)
-    other->wake(w.time(), [](const Group& g) { return g.reason.what == kRegisters; });
+    other->wake(w.time() + timing.given, [](const Group& g) { return g.reason.what == kRegisters; });
   w.register_limit = wanted;
+  w.charge(timing.change);
 }
 
 void decode_setmaxnreg(Decoder& d, Op& op) {

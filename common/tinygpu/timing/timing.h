@@ -8,6 +8,7 @@
 #include "common/tinygpu/timing/mbarrier.h"
 #include "common/tinygpu/timing/memory.h"
 #include "common/tinygpu/timing/mma.h"
+#include "common/tinygpu/timing/registers.h"
 #include "common/tinygpu/timing/tensor_memory.h"
 #include "common/tinygpu/timing/tma.h"
 #include "common/tinygpu/timing/wgmma.h"
@@ -21,13 +22,14 @@ struct Timing {
   FenceTiming fences;
   LaunchTiming launch;
   MBarrierTiming mbarrier;
+  RegisterTiming registers;
   TmaTiming tma;
   // Of machines that have them (MachineSpec::has_tmem, has_wgmma).
   std::optional<TensorMemoryTiming> tensor_memory;
   std::optional<MmaTiming> mma;
   std::optional<WgmmaTiming> wgmma;
   explicit Timing(const MachineSpec& spec)
-      : memory(spec), barriers(spec), fences(spec), launch(spec), mbarrier(spec), tma(spec) {
+      : memory(spec), barriers(spec), fences(spec), launch(spec), mbarrier(spec), registers(spec), tma(spec) {
     if (spec.has_tmem) {
       tensor_memory.emplace(spec);
       mma.emplace(spec);

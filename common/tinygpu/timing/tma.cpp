@@ -36,6 +36,7 @@ TmaTiming::TmaTiming(const MachineSpec& s)
       store_bytes_per_cycle(s.number("tma.store.bytes_per_cycle")),
       reduce_bytes_per_cycle(s.number("tma.reduce.bytes_per_cycle")),
       cluster_bytes_per_cycle(s.number("dsmem.bulk.bytes_per_cycle")),
+      received_bytes_per_cycle(s.number("tma.received_bytes_per_cycle")),
       odd_row(s.number("tma.odd_row")),
       half_sector(s.number("tma.store.half_sector")),
       reduce_piece(s.number("tma.reduce.piece")),

@@ -16,6 +16,7 @@ struct BoxRows {
 struct TmaTiming {
   // Rates of the unit.
   double rows_per_cycle, bytes_per_cycle, store_bytes_per_cycle, reduce_bytes_per_cycle, cluster_bytes_per_cycle;
+  double received_bytes_per_cycle;  // of what copies bring into an SM, by whichever SM of a cluster they were asked for
   double odd_row;       // a row that leaves every other one off the 32-byte grid of shared memory: at least, with its
                         // bytes / 64
   double half_sector;   // what a stored row adds that does not end with a sector

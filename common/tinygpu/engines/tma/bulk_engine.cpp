@@ -178,48 +178,59 @@ void BulkEngine::tell_box(const Flight& flight, const std::shared_ptr<const Tens
   flight.told->shared = offset;
 }
 
-void BulkEngine::land(SmPartition& partition, uint64_t when, const std::shared_ptr<const Load>& load) {
+uint64_t BulkEngine::received(Sm& sm, const TmaTiming& timing, uint64_t when, uint64_t bytes) {
+  const double cycles = double(bytes) / timing.received_bytes_per_cycle;
+  const double begin = sm.extensions.get<BulkEngine>().arrivals_.take(double(when) - cycles, cycles);
+  return std::max(when, uint64_t(std::ceil(begin + cycles)));
+}
+
+void BulkEngine::land(SmPartition& partition, uint64_t when, const std::shared_ptr<const Load>& load,
+                      const Landing& to) {
   // Each landing is independent of every other; its transactions complete behind its own bytes.
-  for (const Landing& to : load->landings)
-    partition.events.schedule(
-        when, partition.events.new_channel(), load->flight.who, [&partition, load, &to](uint64_t now) {
-          const Origin& who = load->flight.who;
-          if (to.cta->exited || to.signal.cta->exited) {
-            if (to.cta->key == who.cta) {
-              who.report(Severity::warning, "group-not-waited",
-                         "the CTA ended while this copy into its shared memory was in flight",
-                         "wait on the copy's mbarrier before the CTA ends");
-              return;
-            }
-            who.fault(
-                FaultKind::launch_failure, "exit-with-remote-access",
-                fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
-                "end with barrier.cluster.arrive and .wait so that no CTA exits while other CTAs still access its "
-                "shared memory");
+  partition.events.schedule(
+      when, partition.events.new_channel(), load->flight.who, [&partition, load, &to](uint64_t now) {
+        const Origin& who = load->flight.who;
+        if (to.cta->exited || to.signal.cta->exited) {
+          if (to.cta->key == who.cta) {
+            who.report(Severity::warning, "group-not-waited",
+                       "the CTA ended while this copy into its shared memory was in flight",
+                       "wait on the copy's mbarrier before the CTA ends");
+            return;
           }
-          load->copy(*to.cta, to.offset, now);
-          if (to.cta->mbarriers.overlaps(to.offset, load->filled))
-            who.report(Severity::warning, "mbarrier-memory-reused",
-                       fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
-                       "keep buffers and mbarriers apart, or end the mbarrier with mbarrier.inval first");
-          tell_complete(partition, load->flight.told, load->flight.begin, now);
-          mbarrier_complete_tx(*to.signal.cta, to.signal.offset, load->bytes, now, who);
-        });
+          who.fault(FaultKind::launch_failure, "exit-with-remote-access",
+                    fmt::format("this copy lands in the shared memory of CTA rank {}, which has exited", to.cta->rank),
+                    "end with barrier.cluster.arrive and .wait so that no CTA exits while other CTAs still access its "
+                    "shared memory");
+        }
+        load->copy(*to.cta, to.offset, now);
+        if (to.cta->mbarriers.overlaps(to.offset, load->filled))
+          who.report(Severity::warning, "mbarrier-memory-reused",
+                     fmt::format("this copy lands at shared offset {:#x} on a live mbarrier", to.offset),
+                     "keep buffers and mbarriers apart, or end the mbarrier with mbarrier.inval first");
+        tell_complete(partition, load->flight.told, load->flight.begin, now);
+        mbarrier_complete_tx(*to.signal.cta, to.signal.offset, load->bytes, now, who);
+      });
 }
 
 void BulkEngine::fetch(Warp& w, double busy, uint64_t latency, std::shared_ptr<const Load> load) {
   SmPartition& partition = w.partition();
   const Flight& flight = load->flight;
-  if (w.spec().free.loads) return land(partition, flight.through, load);
+  if (w.spec().free.loads) {
+    for (const Landing& to : load->landings) land(partition, flight.through, load, to);
+    return;
+  }
   partition.memory.spread_over(busy);
   if (w.told(Observer::traffic)) partition.memory.tell_missed(flight.who);
+  const uint32_t receivers = uint32_t(load->landings.size());
   const uint64_t begin = flight.begin, at = flight.through + latency + w.sm().first_copy.wait(begin);
   partition.memory.ask(
       MemoryRequests::Kind::read, w.sm(), begin,
       [&partition, &timing = w.timing().tma, at, load = std::move(load)](const MemoryReply& r) {
-        land(partition, at + timing.miss(r.missed) + r.delay, load);
+        const uint64_t there = at + timing.miss(r.missed) + r.delay;
+        for (const Landing& to : load->landings)
+          land(partition, received(to.cta->sm, timing, there, load->bytes), load, to);
       },
-      at);
+      at, receivers);
 }
 
 void BulkEngine::send(Warp& w, const Flight& flight, double busy, bool reduces) {
@@ -237,6 +248,7 @@ void BulkEngine::tensor_load(Warp& w, int lane, const TensorBox& box, std::vecto
   // A box that fits nowhere would keep the engine, and this machine, for hours before its bytes are refused.
   for (const Landing& to : landings) box.check_fits(*to.cta, to.offset, origin_of(w, lane), "a tensor load");
   const uint64_t bytes = box.transfer_bytes();
+  if (!w.spec().free.loads) w.charge(w.sm().copy_constants.wait(w.time()));
   const uint64_t from = std::max(w.time(), fetched_at_);
   const TmaTiming::Pace pace = timing.load(rows_of(box));
   const Flight flight = start(w, lane, AsyncOperation::Kind::tensor_load, from, pace, bytes * landings.size(),
@@ -365,6 +377,7 @@ void BulkEngine::tensor_store(Warp& w, uint32_t lanes, const TensorBox& box, uin
 void BulkEngine::bulk_load(Warp& w, int lane, uint64_t from, uint32_t bytes, Ignored ignored,
                            std::vector<Landing> landings, bool multicast) {
   const TmaTiming& timing = w.timing().tma;
+  if (!w.spec().free.loads) w.charge(w.sm().copy_constants.wait(w.time()));
   const TmaTiming::Pace pace = timing.load(bytes);
   const Flight flight =
       start(w, lane, AsyncOperation::Kind::bulk_load, w.time(), pace, uint64_t(bytes) * landings.size(),
@@ -426,7 +439,7 @@ void BulkEngine::bulk_to_cluster(Warp& w, int lane, uint32_t from, uint32_t byte
     tell_operation(partition, reduces ? AccessKind::atomic : AccessKind::write, Proxy::async, who, &cta, now, offset,
                    bytes);
   };
-  land(w.partition(), flight.through + first + timing.cluster_latency, load);
+  land(w.partition(), flight.through + first + timing.cluster_latency, load, load->landings.front());
 }
 
 void BulkEngine::bulk_store(Warp& w, uint32_t lanes, uint64_t to, uint32_t from, uint32_t bytes, uint32_t byte_mask,

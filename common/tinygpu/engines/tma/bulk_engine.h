@@ -12,6 +12,8 @@
 
 #include "common/tinygpu/engines/tma/tensor_box.h"
 #include "common/tinygpu/machine/memory/access.h"
+#include "common/tinygpu/machine/memory/server.h"
+#include "common/tinygpu/timing/tma.h"
 
 namespace tinygpu {
 
@@ -121,8 +123,11 @@ class BulkEngine final : public Extension {
                size_t parts, FunctionRef<void(AsyncOperation&)> uses);
   /// Observers hear which box a copy moves, and where in shared memory it begins.
   static void tell_box(const Flight& flight, const std::shared_ptr<const TensorBox>& box, uint32_t offset);
-  /// At `when`, in each of its landings.
-  static void land(SmPartition& partition, uint64_t when, const std::shared_ptr<const Load>& load);
+  /// At `when`, in `to`, which is one of its landings.
+  static void land(SmPartition& partition, uint64_t when, const std::shared_ptr<const Load>& load, const Landing& to);
+  /// When bytes of a copy are in the shared memory of `sm` which would be there at `when` if nothing else came: an SM
+  /// takes what it and others have asked for one after the other.
+  static uint64_t received(Sm& sm, const TmaTiming& timing, uint64_t when, uint64_t bytes);
   /// Asks the chip's memory for the lines that have been added, over the `busy` cycles of the flight. It lands
   /// `latency` behind the flight's last piece, or later.
   void fetch(Warp& w, double busy, uint64_t latency, std::shared_ptr<const Load> load);
@@ -132,6 +137,7 @@ class BulkEngine final : public Extension {
   void store(Warp& w, uint32_t lanes, const Flight& flight, uint64_t read_at, bool serial, Read&& read, Write&& write);
 
   uint64_t free_at_ = 0;
+  Server arrivals_;          // of what copies bring into the SM's shared memory, whoever has asked for it
   uint64_t fetched_at_ = 0;  // the map used last is in the cache from then on
   std::unordered_map<uint64_t, CachedMap> maps_;
   std::unordered_set<uint64_t> modified_;

@@ -35,6 +35,7 @@ struct Sm {
   uint64_t stores_held = 0;           // no store leaves before: those on their way are too many
   L1Cache l1;
   ColdMiss translation;          // of an address
+  ColdMiss copy_constants;       // that its first bulk copy needs
   ColdMiss first_copy;           // out of global memory
   SmResources room;              // that no CTA has
   uint64_t set_up_for = 0;       // the grid that last found no CTA here,

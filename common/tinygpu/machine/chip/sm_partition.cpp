@@ -3,6 +3,7 @@
 
 #include "common/tinygpu/machine/chip/gpu.h"
 #include "common/tinygpu/machine/memory/access.h"
+#include "common/tinygpu/program/sass/sass_code.h"
 
 namespace tinygpu {
 namespace {
@@ -14,6 +15,18 @@ constexpr uint64_t kPatientPolls = 1000;
 constexpr uint64_t kPatience = 1'000'000;
 // Out of timed order a warp's turn ends after so many cycles, so that effects of its own have a chance to land.
 constexpr uint64_t kTurn = 4096;
+
+/// How long an SM's first bulk copy waits for the constants on the way to it, with all SMs of the grid at that.
+uint64_t constants_before_copy(const Launch& launch) {
+  const LaunchConfig& c = launch.config;
+  const MachineSpec& spec = launch.gpu.spec;
+  // The first line of the parameters and the one before are part of every launch.
+  constexpr uint32_t kAlways = 2;
+  const uint32_t lines = c.kernel->sass ? c.kernel->sass->lines_before_copy : 0;
+  if (lines <= kAlways) return 0;
+  const double others = double(std::min(c.grid.count(), uint64_t(spec.sms)) - 1);
+  return uint64_t((lines - kAlways) * (spec.number("launch.constants") + spec.number("launch.constants.sm") * others));
+}
 
 }  // namespace
 
@@ -69,6 +82,7 @@ void SmPartition::start_cluster(Dim3 id, uint64_t linear, uint64_t handed) {
       sm.l1.resize(l1_bytes(launch.gpu.timing.memory.l1_bytes, launch.fit()));
       sm.translation = launch.cold_start().translation;
       sm.first_copy = ColdMiss(timing.first_copy);
+      sm.copy_constants = ColdMiss(constants_before_copy(launch));
     }
   }
   auto cluster = std::make_unique<Cluster>(*this);

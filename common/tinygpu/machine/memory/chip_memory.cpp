@@ -86,6 +86,7 @@ double ChipMemory::write_back(double time) {
 }
 
 bool ChipMemory::shares(const Asked& asked, const LineUse& use, uint32_t sm, double at, bool loads) const {
+  if (asked.multicast) return false;
   const bool in_time = loads ? at < asked.from_memory + double(timing_.least_latency)
                              : std::abs(at - asked.at) < timing_.gpc_shares_within;
   if (!in_time) return false;
@@ -94,10 +95,10 @@ bool ChipMemory::shares(const Asked& asked, const LineUse& use, uint32_t sm, dou
          (loads ? timing_.gpc_share_of_loads : timing_.gpc_share_of_parts);
 }
 
-MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads, uint64_t copy) {
+MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads, BulkCopy copy) {
   MemoryReply reply;
   double end = double(time), last = end, from_memory = end;
-  if (!loads && !copy) copy = new_copy();
+  const bool multicast = copy.receivers > 1;
   // Each half of the chip keeps its own copy of what its SMs read.
   const ChipPlace& place = places_[sm];
   const auto ahead = [&](const LineUse& use) {
@@ -110,7 +111,7 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
     if (i + kAhead < lines.size()) ahead(lines[i + kAhead]);
     const double at = double(time + use.at);
     Asked& asked = asked_by(place.gpc, use.line);
-    if (asked.line == use.line && asked.sm != sm && shares(asked, use, sm, at, loads)) {
+    if (!multicast && asked.line == use.line && asked.sm != sm && shares(asked, use, sm, at, loads)) {
       // It comes with what another SM of the GPC has asked for.
       end = std::max({end, asked.served, gpcs_shared_[place.gpc].take(at, shared_[use.sectors])});
       last = std::max({last, end, asked.there});
@@ -123,14 +124,16 @@ MemoryReply ChipMemory::read(uint64_t time, uint32_t sm, std::span<const LineUse
     double start = std::max(asks, out_.pass(at, place.half, place.gpc, slice, answer_[use.sectors]));
     const L2Cache::Found found = l2_.read(use.line, place.half);
     if (found == L2Cache::Found::in_other_half) start += timing_.l2_far;
+    // A copy to several SMs takes up as much of its GPC's way as if they shared it.
+    if (multicast) start = std::max(start, gpcs_shared_[place.gpc].take(at, copy.receivers * shared_[use.sectors]));
     // What device memory has yet to bring is not there for who asks again: often a neighbour, for its part of the line.
     const bool on_its_way = asked.line == use.line && asked.from_memory > start;
     const double there = on_its_way ? std::max(start, asked.there) : start;
-    asked = {use.line, sm, at, start, there, on_its_way ? asked.from_memory : start};
+    asked = {use.line, sm, at, start, there, on_its_way ? asked.from_memory : start, multicast};
     from_memory = std::max(from_memory, asked.from_memory);
     if (found == L2Cache::Found::nowhere) {
       ++reply.missed;
-      asked.served = std::max(start, device_.read(at, use.line, kSector * use.sectors, copy));
+      asked.served = std::max(start, device_.read(at, use.line, kSector * use.sectors, copy.number));
       asked.there = asked.served + late(place.half, use.line);
       asked.from_memory = asked.there + timing_.miss_least;
       write_back(at);

@@ -39,9 +39,18 @@ class ChipMemory {
   /// For a chip of so many SMs; who asks names one of them.
   ChipMemory(L2Cache& l2, const MemoryTiming& timing, uint32_t sms);
   /// Lines that SM `sm` (%smid) asks for, in the order of LineUse::at, from `time` on.
-  /// `loads`: of a warp's loads and cp.async, not of bulk copies. `copy`: which of those, if lines of one may come by
-  /// several requests.
-  MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads = false, uint64_t copy = 0);
+  /// `loads`: of a warp's loads and cp.async, not of bulk copies.
+  MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads = false) {
+    return read(time, sm, lines, loads, loads ? BulkCopy{} : BulkCopy{new_copy(), 1});
+  }
+  /// A bulk copy, whose lines may come by several requests: its number, and how many CTAs get what it reads.
+  struct BulkCopy {
+    uint64_t number = 0;
+    uint32_t receivers = 0;
+  };
+  MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, BulkCopy copy) {
+    return read(time, sm, lines, false, copy);
+  }
   /// A number for a bulk copy.
   uint64_t new_copy() { return ++copies_; }
   MemoryReply write(uint64_t time, uint32_t sm, std::span<const LineUse> lines);
@@ -105,6 +114,7 @@ class ChipMemory {
     double served = 0;       // when L2 begins with it
     double there = 0;        // and when it is there, if it is late,
     double from_memory = 0;  // with what device memory takes at least
+    bool multicast = false;  // by a copy to several CTAs, whose answer nobody else shares
   };
   static constexpr int kAskedBits = 13;
   Asked& asked_by(uint32_t gpc, uint32_t line) {
@@ -113,6 +123,7 @@ class ChipMemory {
   /// Whether an SM that asks at `at` has the answer of `asked`, another SM's for the same line. Of loads most have it
   /// until it arrives; of bulk copies those that ask within a short time, all for whole lines, fewer for parts of them.
   bool shares(const Asked& asked, const LineUse& use, uint32_t sm, double at, bool loads) const;
+  MemoryReply read(uint64_t time, uint32_t sm, std::span<const LineUse> lines, bool loads, BulkCopy copy);
   /// What device memory takes for a line beyond the least, for an SM of `half`.
   double late(uint32_t half, uint64_t line) const;
   /// What has been driven out leaves from `time` on; when the last of it begins to.

@@ -13,7 +13,8 @@ namespace tinygpu {
 struct LoadsOnTheirWay final : Extension {
   explicit LoadsOnTheirWay(const MachineSpec& spec) : behind(spec.number("mem.sm.behind")) {}
   const double behind;  // of what a bulk copy waits for device memory, the part in which it keeps the SM's way to L2
-  uint64_t landed = 0;  // when the last of it is in the SM
+  uint64_t landed = 0;  // when the last of it is in the SM,
+  uint64_t copied = 0;  // and the last of what bulk copies bring
   uint64_t passed = 0;  // when the last bulk copy leaves the way to others
 
   /// How long an access at `time` waits until it can pass.

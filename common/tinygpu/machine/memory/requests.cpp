@@ -61,9 +61,10 @@ void MemoryRequests::store(Sm& sm, uint64_t time, Kind kind) {
   if (at_once_) forget();
 }
 
-void MemoryRequests::ask(Kind kind, Sm& sm, uint64_t time, Then then, uint64_t ready) {
+void MemoryRequests::ask(Kind kind, Sm& sm, uint64_t time, Then then, uint64_t ready, uint32_t receivers) {
   Request& r = make(kind, sm, time);
   r.ready = ready;
+  r.copy.receivers = receivers;
   if (then) {
     r.then = int32_t(then_.size());
     then_.push_back(std::move(then));
@@ -104,8 +105,8 @@ uint64_t MemoryRequests::time(size_t request, size_t part) const {
 }
 
 void MemoryRequests::serve_part(Request& r, std::span<const LineUse> part, std::span<const LineUse> all) {
-  if (!r.copy) r.copy = chip_.new_copy();
-  const MemoryReply reply = chip_.read(r.time, r.sm->index, part, false, r.copy);
+  if (!r.copy.number) r.copy.number = chip_.new_copy();
+  const MemoryReply reply = chip_.read(r.time, r.sm->index, part, r.copy);
   if (part.empty()) return;
   const uint64_t end = r.time + part.back().at + reply.delay, asked = r.time + all.back().at;
   r.end = std::max(r.end, end);
@@ -140,8 +141,10 @@ void MemoryRequests::serve(size_t request, size_t part) {
   // Known at once: a fence that has its turn later in this exchange looks at it.
   const uint64_t there = r.time + lines.back().at + r.reply.delay;
   if (r.kind == Kind::load || r.kind == Kind::read) {
-    loads.landed = std::max(loads.landed, bulk ? r.ready + timing_.tma.miss(r.reply.missed) + r.reply.delay
-                                               : there + miss_of(r) + timing_.tma.latency);
+    const uint64_t landed =
+        bulk ? r.ready + timing_.tma.miss(r.reply.missed) + r.reply.delay : there + miss_of(r) + timing_.tma.latency;
+    loads.landed = std::max(loads.landed, landed);
+    if (bulk) loads.copied = std::max(loads.copied, landed);
     return;
   }
   const uint64_t wait = r.holds ? r.sm->translation.wait(r.time) : 0;

@@ -57,8 +57,8 @@ class MemoryRequests {
   /// A store of a warp: its SM waits if stores lag behind too far.
   void store(Sm& sm, uint64_t time, Kind kind);
   /// Anything else; `then`, if there is one, hears of the answer. `ready`: of what a bulk copy reads, when that would
-  /// be in shared memory if L2 had it and nothing was in the way.
-  void ask(Kind kind, Sm& sm, uint64_t time, Then then, uint64_t ready = 0);
+  /// be in shared memory if L2 had it and nothing was in the way; `receivers`: how many CTAs get it.
+  void ask(Kind kind, Sm& sm, uint64_t time, Then then, uint64_t ready = 0, uint32_t receivers = 1);
   /// The answer now, for who runs alone or in its turn.
   MemoryReply answer_now(Kind kind, Sm& sm, uint64_t time);
   /// What all SMs of the partition have written.
@@ -88,8 +88,8 @@ class MemoryRequests {
     Kind kind;
     uint8_t board = kNoBoard;
     bool cached = false;
-    uint64_t copy = 0;           // of a bulk copy: its number,
-    uint64_t end = 0, last = 0;  // and when what was served of it has left L2, and is there
+    ChipMemory::BulkCopy copy{0, 1};
+    uint64_t end = 0, last = 0;  // when what was served of a bulk copy has left L2, and is there
     MemoryReply reply;
   };
   /// Sectors by the address, whose line begins at a multiple of 128 as the memory's first does.

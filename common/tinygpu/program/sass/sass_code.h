@@ -56,6 +56,9 @@ struct SassInstruction {
 
 struct SassCode {
   std::vector<SassInstruction> code;
+  /// Lines of 64 bytes of constants that are looked at on the shortest way to the function's first bulk copy out of
+  /// global memory; those of LDC count apart, which has a cache of its own. 0: there is no such copy.
+  uint32_t lines_before_copy = 0;
 };
 
 }  // namespace tinygpu
