@@ -3,13 +3,12 @@
 // readers; by the end of a grid in a graph, with and without dependent launches.
 //
 //   probe_16_handover [--benchmark_format=json]
-#include <tuple>
-
 #include "common/ptx/bulk_tensor.h"
 #include "common/ptx/counter.h"
 #include "common/ptx/fence.h"
 #include "common/ptx/launch_control.h"
 #include "common/ptx/mbarrier.h"
+#include "probes/grid_chain.h"
 #include "probes/level.h"
 #include "probes/probe.h"
 
@@ -664,39 +663,6 @@ BENCHMARK(page)->ArgNames({"stages", "warps"})->ArgsProduct({{1, 2, 8}, {1, 4}})
 
 // ---- Grids of a graph (probe 12 has those of a stream)
 
-__device__ __forceinline__ long long nanoseconds_now() {
-  long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
-  return now;
-}
-/// Launches `grids` grids as a graph, each of `ctas` CTAs behind, or as a dependent beside, the one before it, and
-/// waits for them. `arguments(i)`: a tuple, of grid i.
-template <class Kernel, class Arguments>
-void run_graph(int grids, int ctas, int threads, int bytes, bool dependent, Kernel kernel, const Arguments& arguments) {
-  cudaStream_t stream;
-  cudaGraph_t graph;
-  cudaGraphExec_t runs;
-  GEN5_CUDA(cudaStreamCreate(&stream));
-  GEN5_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  for (int i = 0; i < grids; ++i) {
-    cudaLaunchConfig_t config{};
-    config.gridDim = unsigned(ctas), config.blockDim = unsigned(threads), config.stream = stream;
-    config.dynamicSmemBytes = size_t(bytes);
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &attribute, config.numAttrs = dependent ? 1 : 0;
-    std::apply([&](auto... a) { GEN5_CUDA(cudaLaunchKernelEx(&config, kernel, a...)); }, arguments(i));
-  }
-  GEN5_CUDA(cudaStreamEndCapture(stream, &graph));
-  GEN5_CUDA(cudaGraphInstantiate(&runs, graph, 0));
-  GEN5_CUDA(cudaGraphLaunch(runs, nullptr));
-  GEN5_CUDA(cudaDeviceSynchronize());
-  GEN5_CUDA(cudaGraphExecDestroy(runs));
-  GEN5_CUDA(cudaGraphDestroy(graph));
-  GEN5_CUDA(cudaStreamDestroy(stream));
-}
-
 /// Leaves the time at which it may use what the grid before has made.
 __global__ void follows(long long* nanoseconds, int number, bool dependent) {
   if (dependent) {
@@ -715,8 +681,12 @@ void grid(benchmark::State& state) {
     std::vector<long long> t;
     for (int launch = 0; launch < 2; ++launch)
       t = measured(kGrids, [&](long long* nanoseconds) {
-        run_graph(kGrids, sms(), kThreads, 0, dependent, follows,
-                  [&](int i) { return std::tuple(nanoseconds, i, dependent); });
+        run_graph(
+            kGrids, dependent, follows,
+            [](int) {
+              return ChainShape{sms(), kThreads, 0};
+            },
+            [&](int i) { return std::tuple(nanoseconds, i, dependent); });
       });
     report(state, double(t[kGrids - 1] - t[1]) / (kGrids - 2) * cycles_of_a_nanosecond);
   }
@@ -774,8 +744,12 @@ void loading(benchmark::State& state) {
       gen5::harness::DeviceBuffer<Moments> moments{size_t(kGrids) * size_t(ctas)};
       const uint8_t* const from = pages_of_memory();
       uint32_t* const memory = counters();
-      run_graph(kGrids, ctas, 64, bytes, dependent, follows_loading,
-                [&](int i) { return std::tuple(moments.get(), memory, from, pages, i, dependent, releases); });
+      run_graph(
+          kGrids, dependent, follows_loading,
+          [&](int) {
+            return ChainShape{ctas, 64, bytes};
+          },
+          [&](int i) { return std::tuple(moments.get(), memory, from, pages, i, dependent, releases); });
       t = moments.download();
     }
     std::vector<double> of_grid;
