@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/tinygpu/machine/chip/grid_scheduler.h"
+#include "common/tinygpu/program/sass/sass_code.h"
 #include "tests/machine/grids.h"
 
 namespace tinygpu::test {
@@ -275,18 +277,18 @@ TEST(ColdStart, TheFirstBulkCopyWaits) {
 }
 
 TEST(ColdStart, TheFirstBulkCopyIsAskedForWhenItsConstantsAreThere) {
-  // Cycles of the whole grid, whose machine code looks at so many lines of constants before its first copy.
-  const auto cycles = [](uint32_t lines) {
-    RunPtx run(kCopies, plain_machine());
+  // Cycles of a grid whose machine code looks at so many lines of constants before its first copy.
+  const auto cycles = [](uint32_t lines, uint32_t ctas) {
+    RunPtx run(kCopies, with({{"launch.constants", 55}, {"launch.constants.sm", 7}}));
     auto code = std::make_shared<SassCode>();
     code->lines_before_copy = lines;
-    run.program->set_sass(*run.program->find("k"), code);
+    run.program->set_sass("k", code);
     const uint64_t out = run.buffer<uint64_t>(3), at = run.upload(std::vector<uint32_t>(32));
-    return run.launch("k", {1}, {1}, out, at).cycles;
+    return double(run.launch("k", {ctas}, {1}, out, at).cycles);
   };
-  const double line = plain_machine().number("launch.constants");
-  EXPECT_EQ(cycles(2), cycles(0)) << "every launch has these";
-  EXPECT_NEAR(double(cycles(12)) - double(cycles(2)), 10 * line, 60) << "but for the steps in which a warp asks";
+  EXPECT_EQ(cycles(2, 1), cycles(0, 1)) << "every launch has these";
+  EXPECT_NEAR(cycles(12, 1) - cycles(2, 1), 10 * 55, 60) << "but for the steps in which a warp asks";
+  EXPECT_NEAR(cycles(12, 8) - cycles(2, 8), 10 * (55 + 7 * 7), 60) << "eight SMs";
 }
 
 TEST(ColdStart, SmsThatWaitTogetherWaitLonger) {
