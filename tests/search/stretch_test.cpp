@@ -27,8 +27,8 @@ MmaSeries series(uint32_t sm, uint32_t tiles, uint32_t blocks,
 
 constexpr uint32_t kBlocks = 24, kFrom = 16, kMissing = 40;
 
-Stretched of(const std::vector<MmaSeries>& run, uint32_t tiles, bool in_turns = false) {
-  return stretched(run, {tiles, kBlocks, kFrom, kMissing, 0, in_turns});
+Stretched of(const std::vector<MmaSeries>& run, uint32_t tiles) {
+  return stretched(run, {tiles, kBlocks, kFrom, kMissing, 0});
 }
 
 TEST(Stretch, BlocksThatAreMissingTakeWhatTheLastOnesOfTheirTileDo) {
@@ -49,16 +49,9 @@ TEST(Stretch, TheLastSmOfTheWholeNeedNotBeTheLastOfTheRun) {
   for (uint64_t& end : late.ends) end += 3000;
   const Stretched s = of({series(0, 2, kBlocks, of_speed(202)), late}, 4);
   EXPECT_DOUBLE_EQ(s.longer, 2 * 201 * kMissing);
-  const Stretched deeper = stretched({series(0, 2, kBlocks, of_speed(202)), late}, {4, kBlocks, kFrom, 3000, 0, false});
+  const Stretched deeper = stretched({series(0, 2, kBlocks, of_speed(202)), late}, {4, kBlocks, kFrom, 3000, 0});
   // Then the first one is: by 2 x 3,000 cycles more, of which it lacked 3,000 - 2 x 24 at the end of the run.
   EXPECT_DOUBLE_EQ(deeper.longer, 2 * 202 * 3000 - (3000 - 2 * kBlocks));
-}
-
-TEST(Stretch, WarpgroupsMultiplyAtTheSameTimeOrInTurns) {
-  const auto each = [](uint32_t, uint32_t) { return uint64_t(200); };
-  const std::vector<MmaSeries> two{series(0, 2, kBlocks, each), series(0, 2, kBlocks, each)};
-  EXPECT_DOUBLE_EQ(of(two, 4).longer, 2 * 200 * kMissing) << "each has its part of two tiles";
-  EXPECT_DOUBLE_EQ(of(two, 4, true).longer, 4 * 200 * kMissing) << "each has two tiles of its own";
 }
 
 TEST(Stretch, IsNotSteadyWhereBlocksDiffer) {
@@ -76,7 +69,7 @@ TEST(Stretch, IsNotSteadyWhereBlocksDiffer) {
 TEST(Stretch, IsNotSteadyWhereSomethingElseThanTheTensorCoreIsWaitedFor) {
   const auto steady = [](double most) {
     return stretched({series(0, 3, kBlocks, [](uint32_t, uint32_t) { return uint64_t(520); })},
-                     {3, kBlocks, kFrom, kMissing, most, false})
+                     {3, kBlocks, kFrom, kMissing, most})
         .steady;
   };
   EXPECT_TRUE(steady(0)) << "any pace will do";

@@ -537,8 +537,7 @@ Estimate GemmModel::estimate(const Point& p) const {
 
 Cycles GemmModel::tensor_time(const Point& p) const {
   const Plan plan = this->plan(p);
-  const uint32_t groups = kind_ == Template::hopper && !p.ping_pong ? p.consumers : 1;
-  return groups * (plan.mma_instructions * plan.mma_interval + plan.mma_batch);
+  return plan.mma_instructions * plan.mma_interval + plan.mma_batch;
 }
 
 double GemmModel::read_bytes() const { return (double(problem_.m) + problem_.n) * problem_.row_bytes(); }

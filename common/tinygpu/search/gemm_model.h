@@ -15,7 +15,7 @@ class GemmModel final : public Model {
       : spec_(spec), numbers_(spec), kind_(template_of(spec)), problem_(problem), walked_(walked) {}
   Estimate estimate(const Point& p) const override;
   Cycles least(const Point& p) const override;
-  /// Of the tensor core, for a block of K of a CTA's tile.
+  /// Of a tensor core that nothing else multiplies on, for a block of K.
   Cycles tensor_time(const Point& p) const;
   /// Of A and B, and what L2 keeps of what is read.
   double read_bytes() const;

@@ -64,7 +64,7 @@ Stretched stretched(const std::vector<MmaSeries>& run, const Stretch& s) {
     }
     Sm& sm = sms[series.sm];
     sm.end = std::max(sm.end, series.ends.back());
-    sm.longer = s.in_turns ? sm.longer + longer : std::max(sm.longer, longer);
+    sm.longer = std::max(sm.longer, longer);
   }
   // The SM that is the last then need not be the last of the run.
   double last = 0, last_then = 0;

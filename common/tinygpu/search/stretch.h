@@ -17,12 +17,11 @@ struct MmaSeries {
 std::vector<MmaSeries> read_mma_ends(std::istream& in);
 
 struct Stretch {
-  uint32_t tiles = 0;     // of the run, counted for each warpgroup that multiplies a part of one
-  uint32_t blocks = 0;    // that a tile has in the run
-  uint32_t from = 0;      // as long as the next one, those behind so many of a tile
-  uint32_t missing = 0;   // blocks of each tile
-  double most = 0;        // cycles of a block, beyond which the run says nothing; 0: any
-  bool in_turns = false;  // warpgroups of an SM, each with a tile of its own: one multiplies at a time
+  uint32_t tiles = 0;    // of the run, counted for each warpgroup that multiplies a part of one
+  uint32_t blocks = 0;   // that a tile has in the run
+  uint32_t from = 0;     // as long as the next one, those behind so many of a tile
+  uint32_t missing = 0;  // blocks of each tile
+  double most = 0;       // cycles of a block, beyond which the run says nothing; 0: any
 };
 
 struct Stretched {
