@@ -15,23 +15,24 @@ struct Marked {
 };
 
 /// Maps are of stacks of matrices: along K, rows, layer; on Hopper 64 columns, rows, blocks of 64 columns, layer. A box
-/// has the rows and columns that a page has (target.h): of weights, or all rows of the batch. Of keys and values it has
-/// 128 rows, 64 columns.
+/// has the rows and columns that a page has (target.h): of weights; of inputs all rows of the batch, or a tile of
+/// tokens. Of keys and values it has 128 rows, 64 columns.
 struct Arguments {
   CUtensorMap weights[kWeights];  // Wqkv, Wout, [Wgate; Wup], Wdown
   CUtensorMap inputs[kWeights];   // n, a, m, h; n and m lie in one stack (Hopper: x, a, x1, h)
   CUtensorMap gain_map;           // of gains, where projections normalise
-  CUtensorMap keys, values;       // dim × cache for each layer, sequence and kv head: without the newest key
+  CUtensorMap keys, values;  // dim × keys for each layer, sequence and kv head: those there before, or (a prefill) all
 
-  uint16_t* residual;                 // [2·layers + 1][batch][hidden]: x, x1, x of the next layer …
-  const uint16_t* gains;              // [2·layers][hidden], of the norms
-  uint16_t* normed;                   // [2·layers][batch][hidden]
-  uint16_t* q;                        // [layers][batch][heads][dim]
-  uint16_t *key_cache, *value_cache;  // [layers][batch][kv heads][cache + 1][dim]
-  uint16_t* attended;                 // [layers][batch][heads][dim]
-  uint16_t* gated;                    // [layers][batch][intermediate]
-  const float2* rotation;             // [dim / 2] cosine and sine of the newest key's position
-  float* scratch;                     // sums of parts of tiles
+  uint16_t* residual;     // [2·layers + 1][batch][hidden]: x, x1, x of the next layer …
+  const uint16_t* gains;  // [2·layers][hidden], of the norms
+  uint16_t* normed;       // [2·layers][batch][hidden]
+  uint16_t* q;            // [layers][batch][heads][dim]
+  uint16_t *key_cache,
+      *value_cache;  // [layers][batch][kv heads][cache + 1][dim]; a prefill's: [layers][kv heads][cache + prefill][dim]
+  uint16_t* attended;      // [layers][batch][heads][dim]
+  uint16_t* gated;         // [layers][batch][intermediate]
+  const float2* rotation;  // [new keys][dim / 2] cosine and sine of their positions
+  float* scratch;          // sums of parts of tiles
   uint32_t* meets;
   uint32_t* counters;  // or null, where tasks of a grid do not wait for each other
 
@@ -46,7 +47,9 @@ struct Arguments {
   uint32_t run;                  // how often counters have been raised before: they are never set back
   Ran* ran;                      // [count] tasks' times, or null
 
-  uint32_t hidden, heads, kv_heads, group, dim, intermediate, batch, cache;
+  uint32_t hidden, heads, kv_heads, group, dim, intermediate, cache;
+  uint32_t batch;    // rows of x: new tokens of all sequences
+  uint32_t prefill;  // as in Sizes
 
   Taken* taken;  // [count], of a Logged source (pages.cuh)
 };

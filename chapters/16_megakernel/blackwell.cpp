@@ -2,7 +2,14 @@
 
 namespace megakernel {
 
-const Target kTarget{"a whole layer in one kernel", "b200", [](uint32_t) { return Tiling{}; },
-                     [](uint32_t batch) { return batch <= 16 ? 16 : kLargestBatch; }};
+const Target kTarget{"a whole layer in one kernel", "b200",
+                     [](const Sizes& s) {
+                       Tiling t;
+                       if (s.prefill) t.tokens = kTokenTile;
+                       return t;
+                     },
+                     [](const Sizes& s) { return s.prefill       ? kTokenTile
+                                                 : s.batch <= 16 ? 16
+                                                                 : kLargestBatch; }};
 
 }  // namespace megakernel

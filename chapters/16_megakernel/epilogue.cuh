@@ -71,7 +71,7 @@ __device__ bool last_part(const Arguments& args, const Task& task, S& shared) {
 template <class S>
 __device__ void normalise(const Arguments& args, const Task& task, S& shared) {
   const uint32_t thread = threadIdx.x % kEpilogue, words = args.hidden / 2;
-  const size_t row = size_t(task.half) * args.batch + task.tile;
+  const size_t row = size_t(task.half) * args.batch + task.row;
   const auto* x = reinterpret_cast<const uint32_t*>(args.residual + row * args.hidden);
   const auto* gain = reinterpret_cast<const uint32_t*>(args.gains + size_t(task.half) * args.hidden);
   auto* to = reinterpret_cast<uint32_t*>(args.normed + row * args.hidden);

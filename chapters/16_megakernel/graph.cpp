@@ -13,7 +13,17 @@ void refuse(bool wrong, const std::string& sentence) {
   if (wrong) throw PlanError(sentence);
 }
 
+void check_prefill(const Sizes& s) {
+  if (!s.prefill) return;
+  refuse(s.prefill > kLargestPrefill,
+         fmt::format("A prefill of {} tokens does not fit: it may have {}.", s.prefill, kLargestPrefill));
+  refuse(s.batch > 1, fmt::format("A prefill is of one sequence, and the batch has {}: a kv head's keys are those of "
+                                  "one sequence for all tokens of a task.",
+                                  s.batch));
+}
+
 void check_sizes(const Sizes& s) {
+  check_prefill(s);
   refuse(s.batch > kLargestBatch,
          fmt::format("A batch of {} does not fit: a task multiplies all rows of the batch at once, and beside its "
                      "pages of weights an SM has room for {}.",

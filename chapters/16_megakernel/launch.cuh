@@ -26,6 +26,15 @@ struct OneTask {
   }
 };
 
+/// Calls f.operator()<N>() for a batch, or for a prefill's tiles of tokens.
+template <class F>
+void for_rows(const Arguments& args, F&& f) {
+  if (args.prefill)
+    f.template operator()<kTokenTile>();
+  else
+    for_batch(args.batch, f);
+}
+
 template <uint32_t N, uint32_t Pages, class Source>
 void launch_layer(const Arguments& args, uint32_t first, uint32_t ctas, cudaStream_t stream) {
   const auto kernel = layer<N, Pages, Source>;

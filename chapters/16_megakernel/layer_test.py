@@ -18,6 +18,10 @@ for words, sentence in {
     ("--graph", "cycle"): "The graph has a cycle: norm1.0, gate_up.0, norm2.0, out.0, attend.0, qkv.0, norm1.0.",
     ("--graph", "orphan"): "gate_up.0 reads z0, which no operation makes and which is not given.",
     ("--batch", "65"): "A batch of 65 does not fit",
+    ("--prefill", "0"): "--prefill: Value 0 not in range",
+    ("--prefill", "513"): "A prefill of 513 tokens does not fit: it may have 512.",
+    ("--prefill", "200", "--batch", "2"): "A prefill is of one sequence, and the batch has 2",
+    ("--prefill", "200", "--step", "6"): "Step 6 decodes, and takes no prefill",
     ("--ctas", "149"): "149 CTAs cannot all be on a chip of 148 SMs",
 }.items():
     done = run(*words)

@@ -42,7 +42,8 @@ __device__ void control(const Arguments& args, S& shared, Source source) {
   }
 }
 
-/// The box of the cache that page `page` of an attention holds: of each chunk keys, then values.
+/// The box of the cache that page `page` of an attention holds: of each chunk keys, then values. A prefill's are made
+/// by other tasks, so that its inputs' warp loads them; otherwise the loader does.
 struct CacheBox {
   const CUtensorMap* map;
   uint32_t column, key, head;
@@ -52,7 +53,11 @@ struct CacheBox {
     map = page / boxes % 2 ? &args.values : &args.keys;
     column = page % boxes * 64;
     key = (task.first + page / (2 * boxes)) * kTile;
-    head = task.layer * args.batch * args.kv_heads + task.tile;
+    head = task.layer * (args.prefill ? 1 : args.batch) * args.kv_heads + task.tile;
+  }
+  __device__ void load(uint8_t* to, uint32_t full) const {
+    mbarrier_arrive_expect_tx(full, kTile * 2 * kBlock);
+    tensor_load_3d(shared_address(to), map, column, key, head, full);
   }
 };
 
@@ -139,10 +144,10 @@ __device__ void load_weights(const Arguments& args, S& shared, const Source& sou
       for (; in_flight >= most; --in_flight, landing.advance())
         mbarrier_wait_parity(shared_address(&shared.landed[landing.stage]), landing.parity);
       ++in_flight;
-      if (task.op == Op::attend) {
-        const CacheBox box(args, task, page);
-        mbarrier_arrive_expect_tx(landed, kTile * 2 * kBlock);
-        tensor_load_3d(shared_address(shared.page[to.stage].weights), box.map, box.column, box.key, box.head, landed);
+      if (task.op == Op::attend && is_prefill(S::kN)) {
+        mbarrier_arrive(landed);
+      } else if (task.op == Op::attend) {
+        CacheBox(args, task, page).load(shared.page[to.stage].weights, landed);
       } else {
         S::load_weights(args, task, page, shared.page[to.stage], landed);
       }
@@ -235,10 +240,15 @@ __device__ void load_inputs(const Arguments& args, S& shared) {
         mbarrier_wait_parity(shared_address(&shared.empty[to.stage]), to.parity ^ 1);
         if (is_projection(task.op))
           S::load_inputs(args, task, first + lane, shared.page[to.stage], full);
+        else if (is_prefill(S::kN))
+          CacheBox(args, task, first + lane).load(shared.page[to.stage].weights, full);
         else
           mbarrier_arrive(full);
       }
       for (uint32_t i = 0; i < count; ++i) to.advance();
+      // Pages may be given back out of order, as commits of MMAs arrive. In a small ring, a lane that is ahead of
+      // others could come to a place for the second time before it was free for the first time.
+      if constexpr (is_prefill(S::kN)) __syncwarp();
     }
     __syncwarp();
     walk.at.advance();

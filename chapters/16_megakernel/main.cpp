@@ -4,6 +4,7 @@
 //   scripts/run megakernel --all              every step, and what limited it
 //   scripts/run megakernel --diff 4           what step 4 adds to step 3, in code
 //   scripts/run megakernel --plan             the tasks of an operation, and what three schedules are expected to take
+//   scripts/run megakernel --prefill 256      256 tokens of one sequence at once
 //   scripts/run megakernel --size 1b --timing-only --all
 //
 // 16_megakernel is for Blackwell, 16_megakernel_hopper for Hopper (hopper/): target.h has what they differ in.
@@ -31,7 +32,7 @@ using namespace gen5::harness;
 using namespace megakernel;
 
 struct Options {
-  uint32_t step = kLastStep, diff = 0, batch = 4, cache = 0, layers = 0, intermediate = 0, ctas = 0;
+  uint32_t step = 0, diff = 0, batch = 0, cache = 0, layers = 0, intermediate = 0, ctas = 0, prefill = 0;
   bool all = false, plan = false, timing_only = false, no_notes = false, phases = false;
   std::string size = "small", dim = "64", schedule = "critical", graph = "layer", timeline = "on";
 } options;
@@ -43,8 +44,9 @@ Sizes chosen_sizes() {
   s.dim = options.dim == "128" ? 128 : 64;
   if (options.size == "1b") s = k1b;
   if (options.size == "8b") s = k8b;
-  s.batch = options.batch;
-  if (options.cache) s.cache = options.cache;
+  s.prefill = options.prefill;
+  s.batch = options.batch ? options.batch : s.prefill ? 1 : 4;
+  if (options.cache || s.prefill) s.cache = options.cache;
   if (options.layers) s.layers = options.layers;
   if (options.intermediate) s.intermediate = options.intermediate;
   return s;
@@ -52,7 +54,7 @@ Sizes chosen_sizes() {
 
 /// The chosen graph: the layer's, or what becomes of it when a line is wrong.
 Graph chosen_graph(const Sizes& sizes) {
-  Graph g = decoder(sizes, kTarget.tiling(sizes.batch).norms_apart);
+  Graph g = decoder(sizes, kTarget.tiling(sizes).norms_apart);
   for (Operation& o : g.operations) {
     if (options.graph == "cycle" && &o == &g.operations[0]) o.reads = {"h0"};
     if (options.graph == "orphan" && o.op == Op::gate_up) o.reads = {"z0"};
@@ -72,13 +74,18 @@ std::vector<Step> all_steps() {
   return steps;
 }
 
-/// The steps that take so many sequences.
-std::vector<Step> steps_for(uint32_t batch) {
+/// The steps that take so many sequences, or a prefill.
+std::vector<Step> steps_for(const Sizes& sizes) {
   std::vector<Step> steps = all_steps();
-  std::erase_if(steps, [&](const Step& s) { return s.marked && batch > 1; });
-  if (options.step > steps.size())
-    throw Unusable(fmt::format("Step {} takes one sequence: try --batch 1.", options.step));
-  return steps;
+  std::erase_if(steps,
+                [&](const Step& s) { return sizes.prefill ? s.pairs || s.marked : s.marked && sizes.batch > 1; });
+  if (!options.step) options.step = std::min(kLastStep, int(steps.size()));
+  if (options.step <= steps.size()) return steps;
+  if (!sizes.prefill) throw Unusable(fmt::format("Step {} takes one sequence: try --batch 1.", options.step));
+  throw Unusable(fmt::format(
+      "Step {} decodes, and takes no prefill: a tile of tokens wants a CTA's whole SM, and has too many numbers for "
+      "marked words. Steps 1 to {} take one.",
+      options.step, steps.size()));
 }
 
 void show_diff(Report& report) {
@@ -94,6 +101,30 @@ uint64_t bytes_of(const Plan& plan) {
   for (const uint64_t b : plan.bytes) all += b;
   return all;
 }
+
+/// Cycles that the layers need at least, at two rates of the device.
+struct Roofline {
+  double memory, products;
+
+  Roofline(const Plan& plan, const Machine& machine)
+      : memory(double(bytes_of(plan)) / machine.bytes_per_cycle),
+        products(plan.flops / (machine.tensor_flops * machine.sms)) {}
+  double cycles() const { return std::max(memory, products); }
+  std::string sentence(const Sizes& sizes, const Plan& plan, const Machine& machine) const {
+    std::string said = fmt::format(
+        "{:.1f} MB of weights and cache are read. Device memory's rate is that of the device's attributes, {:.0f} "
+        "bytes a cycle: at it they would take {} cycles.",
+        double(bytes_of(plan)) / 1e6, machine.bytes_per_cycle, with_commas(uint64_t(memory)));
+    if (sizes.prefill)
+      said += fmt::format(
+          " The projections of {} tokens are {:.2f} GFLOP for tensor cores, which do {:.0f} a cycle on an SM: {} "
+          "cycles. So {} the "
+          "roof.",
+          sizes.prefill, plan.flops / 1e9, machine.tensor_flops, with_commas(uint64_t(products)),
+          products > memory ? "products are" : "memory is");
+    return said;
+  }
+};
 
 /// Tasks dealt out to the CTAs that stay: one an SM, if nothing else is wanted; `pairs`: two.
 Schedule chosen_schedule(const Plan& plan, const Machine& machine, bool pairs) {
@@ -133,6 +164,7 @@ void show_plan(Report& report, const Plan& plan, const Sizes& sizes, const Machi
       with_commas(plan.tasks.size()), plan.counters, whole(machine.bytes_per_cycle), machine.sms, whole(machine.hop),
       whole(in_order(plan, machine.sms).cycles), whole(critical_path_first(plan, machine.sms).cycles),
       whole(double(bytes_of(plan)) / machine.bytes_per_cycle)));
+  if (sizes.prefill) report.say(Roofline(plan, machine).sentence(sizes, plan, machine));
 }
 
 /// A step's run.
@@ -160,21 +192,24 @@ void layer_part(Report& report) {
   if (options.timing_only) setenv("GEN5_TIMING_ONLY", "1", 1);  // tinygpu reads it at the first launch
   const Device device = current_device();
   const Sizes sizes = chosen_sizes();
-  const std::vector<Step> steps = steps_for(sizes.batch);
+  const std::vector<Step> steps = steps_for(sizes);
   const Machine machine = current_machine();
   const bool timing = timing_alone(device);
   std::optional<Plan> compiled;
   try {
-    compiled = compile(chosen_graph(sizes), sizes, kTarget.tiling(sizes.batch), machine);
+    compiled = compile(chosen_graph(sizes), sizes, kTarget.tiling(sizes), machine);
   } catch (const PlanError& e) {
     throw Unusable(e.what());
   }
   const Plan& plan = *compiled;
   report.say(
-      fmt::format("{} layer{} of hidden {}, {} heads of {} ({} kv heads), intermediate {}; {} sequence{} with {} keys "
-                  "in the cache.",
+      fmt::format("{} layer{} of hidden {}, {} heads of {} ({} kv heads), intermediate {}; {} with {} keys in "
+                  "the cache.",
                   sizes.layers, sizes.layers == 1 ? "" : "s", sizes.hidden, sizes.heads, sizes.dim, sizes.kv_heads,
-                  sizes.intermediate, sizes.batch, sizes.batch == 1 ? "" : "s", sizes.cache));
+                  sizes.intermediate,
+                  sizes.prefill ? fmt::format("a prefill of {} tokens", sizes.prefill)
+                                : fmt::format("{} sequence{}", sizes.batch, sizes.batch == 1 ? "" : "s"),
+                  sizes.cache));
   if (options.plan) return show_plan(report, plan, sizes, machine);
 
   std::optional<Weights> weights;
@@ -183,9 +218,9 @@ void layer_part(Report& report) {
   DeviceModel model(sizes, plan, dealt, pairs, weights ? &*weights : nullptr);
   if (timing) report.say("Timing alone: nothing is computed, so that nothing is checked.");
 
-  const auto bytes = double(bytes_of(plan));
-  Table table({"step", "launches", device.tinygpu ? "simulated cycles" : "cycles", "us", "of memory's rate",
-               "of SMs' time", "gain", "limited by"});
+  const Roofline roofline(plan, machine);
+  Table table({"step", "launches", device.tinygpu ? "simulated cycles" : "cycles", "us",
+               sizes.prefill ? "of the roofline" : "of memory's rate", "of SMs' time", "gain", "limited by"});
   std::optional<Results> first;
   double before = 0;
   std::vector<Picture> pictures;
@@ -224,7 +259,7 @@ void layer_part(Report& report) {
     const double cycles = run.elapsed.cycles;
     table.row({fmt::format("{} {}", step.number, step.name), std::to_string(step.counters ? 1 : plan.grids.size()),
                with_commas(uint64_t(cycles)), fmt::format("{:.1f}", run.elapsed.microseconds),
-               fmt::format("{:.0f} %", 100 * bytes / (cycles * machine.bytes_per_cycle)),
+               fmt::format("{:.0f} %", 100 * (sizes.prefill ? roofline.cycles() : roofline.memory) / cycles),
                noted ? fmt::format("{:.0f} %", 100 * busy_share(run.ran, machine.sms)) : "-",
                before > 0 ? fmt::format("x{:.2f}", before / cycles) : "-", noted ? path.limit() : "-"});
     before = cycles;
@@ -232,7 +267,7 @@ void layer_part(Report& report) {
     report.value(fmt::format("step{}.host_seconds", step.number), run.elapsed.host_seconds);
     if (noted) report.value(fmt::format("step{}.hand_over", step.number), path.hand_over);
   };
-  report.value("roofline.cycles", bytes / machine.bytes_per_cycle);
+  report.value("roofline.cycles", sizes.prefill ? roofline.cycles() : roofline.memory);
   // Every bit is compared with step 1's.
   for (const Step& step : steps) {
     const bool chosen = options.all || step.number == int(options.step);
@@ -248,11 +283,8 @@ void layer_part(Report& report) {
     report.say(kLegend);
   }
   report.table(table);
-  report.say(
-      fmt::format("{:.1f} MB of weights and cache are read. Device memory's rate is that of the device's attributes, "
-                  "{:.0f} bytes a cycle: at it they would take {} cycles. SMs' time: the share in which an SM had a "
-                  "task whose inputs were there.",
-                  bytes / 1e6, machine.bytes_per_cycle, with_commas(uint64_t(bytes / machine.bytes_per_cycle))));
+  report.say(roofline.sentence(sizes, plan, machine) +
+             " SMs' time: the share in which an SM had a task whose inputs were there.");
 }
 
 }  // namespace
@@ -267,8 +299,11 @@ int main(int argc, char** argv) {
   chapter.mistakes(megakernel::mistakes());
   chapter.choice("--size", options.size, {"small", "1b", "8b"},
                  "The model: for the suite, or like one of 1 or 8 billion");
-  chapter.number("--batch", options.batch, 1, 1024, "Sequences that are decoded at a time");
-  chapter.number("--cache", options.cache, 1, 65536, "Keys of each sequence that are in the cache already");
+  chapter.number("--batch", options.batch, 1, 1024, "Sequences that are decoded at a time (default: 4)");
+  chapter.number("--prefill", options.prefill, 1, 65536,
+                 "Instead of decoding: so many tokens of one sequence at once, by steps 1 to 5");
+  chapter.number("--cache", options.cache, 1, 65536,
+                 "Keys of each sequence that are in the cache already (a prefill's default: none)");
   chapter.number("--layers", options.layers, 1, 128, "Layers of the stack (small: 1, 1b: 16, 8b: 4)");
   chapter.number("--intermediate", options.intermediate, 128, 65536, "Numbers of h (small: 512, 1b: 8192, 8b: 14336)");
   chapter.flag("--timing-only", options.timing_only,
@@ -277,7 +312,8 @@ int main(int argc, char** argv) {
                "Leave out each step's second run, in which tasks write down their times");
   chapter.flag("--phases", options.phases, "Print what the parts of a task take on the critical path, by operation");
   chapter.choice("--dim", options.dim, {"64", "128"}, "Numbers of a head, of --size small");
-  chapter.number("--step", options.step, 1, uint32_t(all_steps().size()), "The step to run");
+  chapter.number("--step", options.step, 1, uint32_t(all_steps().size()),
+                 "The step to run (default: 6; of a prefill 5)");
   chapter.flag("--all", options.all, "Run every step, and say what limited each");
   chapter.flag("--plan", options.plan, "Run nothing: print the tasks, and what schedules are expected to take");
   chapter.number("--ctas", options.ctas, 1, 1024,

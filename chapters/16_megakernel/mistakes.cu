@@ -22,8 +22,7 @@ bool layer_right(uint32_t ctas, const Launch& launch) {
   const Sizes& sizes = kSizes;
   Machine machine = current_machine();
   machine.sms = 8;
-  const Plan plan =
-      compile(decoder(sizes, kTarget.tiling(sizes.batch).norms_apart), sizes, kTarget.tiling(sizes.batch), machine);
+  const Plan plan = compile(decoder(sizes, kTarget.tiling(sizes).norms_apart), sizes, kTarget.tiling(sizes), machine);
   const Weights weights = make_weights(sizes, 1);
   const Schedule dealt = in_order(plan, ctas);
   DeviceModel model(sizes, plan, dealt, in_order(plan, 2 * ctas), &weights);

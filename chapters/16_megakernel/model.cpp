@@ -55,13 +55,13 @@ CUtensorMap pages_of(uint32_t blocks, uint16_t* data, uint64_t columns, uint64_t
 struct Counts {
   size_t residual, normed, heads, cache, newest, gated, qkv, out, gate_up, down, gains;
   explicit Counts(const Sizes& s) {
-    const size_t row = size_t(s.batch) * s.hidden, l = s.layers;
+    const size_t row = size_t(s.rows()) * s.hidden, l = s.layers;
     residual = (2 * l + 1) * row;
     normed = 2 * l * row;
-    heads = l * s.batch * s.head_columns();
-    cache = l * s.batch * s.kv_heads * (s.cache + 1) * s.dim;
+    heads = l * s.rows() * s.head_columns();
+    cache = l * s.batch * s.kv_heads * s.keys() * s.dim;
     newest = l * s.batch * s.kv_heads * s.dim;
-    gated = l * s.batch * s.intermediate;
+    gated = l * s.rows() * s.intermediate;
     qkv = l * s.qkv_rows() * s.hidden;
     out = l * s.hidden * s.head_columns();
     gate_up = l * 2 * s.intermediate * s.hidden;
@@ -81,18 +81,19 @@ Weights make_weights(const Sizes& s, uint64_t seed) {
   w.gate_up = numbers(n.gate_up, scale_of(s.hidden), random);
   w.down = numbers(n.down, scale_of(s.intermediate), random);
   w.gains = numbers(n.gains, 0.25, random, 1);
-  w.x = numbers(size_t(s.batch) * s.hidden, 1.5, random);
+  w.x = numbers(size_t(s.rows()) * s.hidden, 1.5, random);
   w.keys = numbers(n.cache, 2, random);
   w.values = numbers(n.cache, 1.5, random);
   return w;
 }
 
 std::vector<float2> rotation_of(const Sizes& s) {
-  std::vector<float2> turns(s.dim / 2);
-  for (uint32_t i = 0; i < turns.size(); ++i) {
-    const double angle = s.cache * std::pow(500000.0, -2.0 * i / s.dim);
-    turns[i] = {float(std::cos(angle)), float(std::sin(angle))};
-  }
+  std::vector<float2> turns;
+  for (uint32_t position = s.cache; position < s.keys(); ++position)
+    for (uint32_t i = 0; i < s.dim / 2; ++i) {
+      const double angle = position * std::pow(500000.0, -2.0 * i / s.dim);
+      turns.push_back({float(std::cos(angle)), float(std::sin(angle))});
+    }
   return turns;
 }
 
@@ -136,7 +137,7 @@ struct DeviceModel::Memory {
         meets(p.meets),
         counters(p.counters),
         claimed(1),
-        marked(kTarget.marked && s.batch == 1 ? n.residual + 2 * n.heads + n.gated + 2 * n.newest : 1),
+        marked(kTarget.marked && s.rows() == 1 ? n.residual + 2 * n.heads + n.gated + 2 * n.newest : 1),
         sums(kTarget.marked ? std::max<size_t>(2 * p.scratch, 1) : 1),
         tasks(p.tasks),
         dealt(d),
@@ -162,21 +163,22 @@ DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt
   Memory& m = *memory_;
   Arguments& a = work_.args;
   const uint32_t columns = s.head_columns(), heads = s.layers * s.batch * s.kv_heads;
-  const Tiling tiling = kTarget.tiling(s.batch);
+  const Tiling tiling = kTarget.tiling(s);
   const auto map = [&](auto... words) { return pages_of(tiling.columns / kBlock, words...); };
-  const uint32_t box = kTarget.input_rows(s.batch), rows = tiling.rows;
+  const uint32_t box = kTarget.input_rows(s), rows = std::min(tiling.rows, tiling.gated);
+  const uint32_t there = s.prefill ? s.keys() : s.cache;  // keys that TMA loads
   a.weights[weights_of(Op::qkv)] = map(m.qkv.get(), s.hidden, s.qkv_rows(), s.layers, rows);
   a.weights[weights_of(Op::out)] = map(m.out.get(), columns, s.hidden, s.layers, rows);
   a.weights[weights_of(Op::gate_up)] = map(m.gate_up.get(), s.hidden, 2 * s.intermediate, s.layers, rows);
   a.weights[weights_of(Op::down)] = map(m.down.get(), s.intermediate, s.hidden, s.layers, rows);
-  a.inputs[weights_of(Op::qkv)] = tiling.norms_apart ? map(m.normed.get(), s.hidden, s.batch, 2 * s.layers, box)
-                                                     : map(m.residual.get(), s.hidden, s.batch, 2 * s.layers + 1, box);
-  a.inputs[weights_of(Op::out)] = map(m.attended.get(), columns, s.batch, s.layers, box);
+  a.inputs[weights_of(Op::qkv)] = tiling.norms_apart ? map(m.normed.get(), s.hidden, s.rows(), 2 * s.layers, box)
+                                                     : map(m.residual.get(), s.hidden, s.rows(), 2 * s.layers + 1, box);
+  a.inputs[weights_of(Op::out)] = map(m.attended.get(), columns, s.rows(), s.layers, box);
   a.inputs[weights_of(Op::gate_up)] = a.inputs[weights_of(Op::qkv)];
-  a.inputs[weights_of(Op::down)] = map(m.gated.get(), s.intermediate, s.batch, s.layers, box);
+  a.inputs[weights_of(Op::down)] = map(m.gated.get(), s.intermediate, s.rows(), s.layers, box);
   a.gain_map = map(m.gains.get(), s.hidden, 2 * s.layers, 1, 1);
-  a.keys = stack(m.keys.get(), s.dim, s.cache, heads, s.cache + 1, kTile);
-  a.values = stack(m.values.get(), s.dim, s.cache, heads, s.cache + 1, kTile);
+  a.keys = stack(m.keys.get(), s.dim, there, heads, s.keys(), kTile);
+  a.values = stack(m.values.get(), s.dim, there, heads, s.keys(), kTile);
   a.residual = m.residual.get();
   a.gains = m.gains.get();
   a.normed = m.normed.get();
@@ -215,7 +217,8 @@ DeviceModel::DeviceModel(const Sizes& s, const Plan& plan, const Schedule& dealt
   a.group = s.group();
   a.dim = s.dim;
   a.intermediate = s.intermediate;
-  a.batch = s.batch;
+  a.batch = s.rows();
+  a.prefill = s.prefill;
   a.cache = s.cache;
   work_.grids = plan.grids;
   work_.ctas = m.dealt.ctas;
@@ -272,8 +275,8 @@ std::vector<DeviceModel::Tensor> DeviceModel::tensors() const {
           {"gains", m.gains.get(), m.n.gains, 0.25, 1},
           {"keys", m.keys.get(), m.n.cache, 2, 0},
           {"values", m.values.get(), m.n.cache, 1.5, 0},
-          {"x", m.residual.get(), size_t(s.batch) * s.hidden, 1.5, 0},
-          {"last_x", m.residual.get() + m.n.residual - size_t(s.batch) * s.hidden, size_t(s.batch) * s.hidden, 0, 0}};
+          {"x", m.residual.get(), size_t(s.rows()) * s.hidden, 1.5, 0},
+          {"last_x", m.residual.get() + m.n.residual - size_t(s.rows()) * s.hidden, size_t(s.rows()) * s.hidden, 0, 0}};
 }
 
 void DeviceModel::fill(uint64_t seed) {

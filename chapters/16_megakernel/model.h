@@ -17,8 +17,8 @@ using Words = std::vector<uint16_t>;  // bf16
 struct Weights {
   Words qkv, out, gate_up, down;  // of all layers, one behind the other
   Words gains;                    // [layers][2][hidden]
-  Words x;                        // [batch][hidden]
-  Words keys, values;             // [layers][batch][kv heads][cache + 1][dim]; the newest key's place is empty
+  Words x;                        // [rows][hidden]
+  Words keys, values;             // [layers][batch][kv heads][keys][dim]; the new keys' places are empty
 };
 /// Numbers whose sums stay near 1.
 Weights make_weights(const Sizes& sizes, uint64_t seed);
@@ -29,7 +29,7 @@ struct Results {
   friend bool operator==(const Results&, const Results&) = default;
 };
 
-/// Cosine and sine of the newest key's position for each pair of a head's numbers.
+/// Cosine and sine of the new keys' positions, each for all pairs of a head's numbers.
 std::vector<float2> rotation_of(const Sizes& sizes);
 
 /// A model in device memory, with room for everything that its layers make, and the tasks of its plan.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <queue>
 #include <set>
@@ -17,16 +18,26 @@ namespace {
 
 using gen5::layout::ceil_div;
 
-/// Counters of a tensor: one for each `part` columns, raised to `full` by the tasks that make them.
-struct Counters {
-  uint32_t first = 0, count = 1, full = 1;
-  uint32_t part = 1;                          // columns
-  std::vector<std::vector<uint32_t>> makers;  // tasks, of each counter
+/// Numbers [from, to).
+struct Span {
+  uint32_t from, to;
+};
 
-  /// Those of columns [from, to).
-  std::pair<uint32_t, uint32_t> of(uint32_t from, uint32_t to) const {
-    const uint32_t begin = from / part, end = std::min(count, ceil_div(to, part));
-    return {begin, end - begin};
+/// Counters of a tensor: one for each `part` columns of each tile of tokens. A task waits for counters that follow each
+/// other: parts of one tile, or (keys and values) one part of several tiles.
+struct Counters {
+  uint32_t first = 0, parts = 1, tiles = 1;
+  uint32_t part = 1;                          // columns
+  bool tiles_follow = false;                  // each other in memory; or parts do
+  std::vector<std::vector<uint32_t>> makers;  // tasks, of each counter
+  std::vector<uint32_t> full;                 // to which they raise it
+
+  uint32_t at(uint32_t column, uint32_t tile) const {
+    return tiles_follow ? column / part * tiles + tile : tile * parts + column / part;
+  }
+  /// Those of columns and tiles of tokens.
+  Span of(Span columns, Span of_tokens) const {
+    return {at(columns.from, of_tokens.from), at(std::min(columns.to, parts * part) - 1, of_tokens.to - 1) + 1};
   }
 };
 
@@ -42,7 +53,8 @@ class Compiler {
       const auto first = uint32_t(plan_.tasks.size());
       add_counters(o);
       if (o.op == Op::norm) add_norms(o);
-      if (o.op == Op::attend) add_chunks(o);
+      if (o.op == Op::attend && s_.prefill) add_tokens(o);
+      if (o.op == Op::attend && !s_.prefill) add_chunks(o);
       if (is_projection(o.op)) add_tiles(o);
       plan_.grids.push_back({first, uint32_t(plan_.tasks.size()) - first});
       plan_.names.push_back(o.name);
@@ -71,63 +83,74 @@ class Compiler {
                                     o.name, o.reads[0], t));
   }
 
+  uint32_t token_tiles() const { return ceil_div(s_.rows(), tiling_.tokens); }
+  /// Rows of x of a tile of tokens.
+  Span rows_of(uint32_t tile) const {
+    return {tile * tiling_.tokens, std::min((tile + 1) * tiling_.tokens, s_.rows())};
+  }
+
   void add_counters(const Operation& o) {
     Counters c;
     c.first = plan_.counters;
-    const uint32_t tiles = o.rows / tiling_.rows;
-    switch (o.op) {
-      case Op::norm:
-        c.full = s_.batch;
-        c.part = s_.hidden;
-        break;
-      case Op::attend:
-        c.count = s_.kv_heads;
-        c.full = s_.batch;
-        c.part = o.part;
-        break;
-      default:
-        c.part = o.part ? o.part : o.rows;
-        c.count = o.rows / c.part;
-        c.full = tiles / c.count;
-    }
-    c.makers.resize(c.count);
-    plan_.counters += c.count;
+    c.tiles = token_tiles();
+    c.tiles_follow = o.op == Op::qkv;
+    c.part = o.op == Op::norm ? s_.hidden : o.part ? o.part : o.rows;
+    c.parts = o.op == Op::norm ? 1 : o.op == Op::attend ? s_.kv_heads : o.rows / c.part;
+    c.makers.resize(c.parts * c.tiles);
+    c.full.resize(c.parts * c.tiles);
+    plan_.counters += c.parts * c.tiles;
     made_[o.writes] = c;
   }
 
-  /// Columns [from, to) of its first input are what the task needs.
-  void wait_for(const Operation& o, Task& t, std::vector<uint32_t>& before, uint32_t from, uint32_t to) {
+  /// What of its first input the task needs.
+  void wait_for(const Operation& o, Task& t, std::vector<uint32_t>& before, Span columns, Span of_tokens) {
     const auto it = made_.find(o.reads[0]);
     if (it == made_.end()) return;  // given
-    const auto [first, count] = it->second.of(from, to);
-    t.wait_first = it->second.first + first;
-    t.waits = count;
-    t.wait_for = it->second.full;
-    t.wait_columns = it->second.part;
-    for (uint32_t i = first; i < first + count; ++i)
-      before.insert(before.end(), it->second.makers[i].begin(), it->second.makers[i].end());
+    const Counters& c = it->second;
+    const auto [from, to] = c.of(columns, of_tokens);
+    t.wait_first = c.first + from;
+    t.waits = to - from;
+    t.wait_for = c.full[from];  // of all
+    t.wait_columns = c.part;
+    for (uint32_t i = from; i < to; ++i) before.insert(before.end(), c.makers[i].begin(), c.makers[i].end());
   }
 
+  /// What a task needs and what it costs.
+  struct Needs {
+    Span columns, of_tokens;  // of its first input
+    uint64_t bytes;           // of weights, keys and values
+    double flops;
+  };
   /// The task raises the counter of column `column` of what its operation makes.
-  void add(const Operation& o, Task t, uint32_t column, uint32_t from, uint32_t to, uint64_t bytes, double flops) {
+  void add(const Operation& o, Task t, uint32_t column, const Needs& needs) {
     t.op = o.op;
     t.number = uint32_t(plan_.tasks.size());
     t.layer = o.layer;
     t.half = o.half;
     std::vector<uint32_t> before;
-    wait_for(o, t, before, from, to);
+    wait_for(o, t, before, needs.columns, needs.of_tokens);
     Counters& c = made_[o.writes];
-    t.raises = c.first + column / c.part;
-    c.makers[column / c.part].push_back(t.number);
+    const uint32_t counter = c.at(column, t.row / tiling_.tokens);
+    t.raises = c.first + counter;
+    c.makers[counter].push_back(t.number);
+    c.full[counter] += t.part == 0;
     plan_.tasks.push_back(t);
     plan_.before.push_back(before);
-    plan_.bytes.push_back(bytes);
-    plan_.cost.push_back(m_.hop + std::max(double(bytes) * m_.sms / m_.bytes_per_cycle, flops / m_.tensor_flops));
+    plan_.bytes.push_back(t.row == 0 || !s_.prefill ? needs.bytes : 0);
+    if (is_projection(o.op)) plan_.flops += needs.flops;
+    plan_.cost.push_back(m_.hop +
+                         std::max(double(needs.bytes) * m_.sms / m_.bytes_per_cycle, needs.flops / m_.tensor_flops));
   }
 
+  /// A sequence each; of a prefill a token for each warp.
   void add_norms(const Operation& o) {
+    const uint32_t most = s_.prefill ? kNormTokens : 1;
     Task t;
-    for (t.tile = 0; t.tile < s_.batch; ++t.tile) add(o, t, 0, 0, s_.hidden, 0, 0);
+    for (uint32_t tile = 0; tile < token_tiles(); ++tile)
+      for (t.row = rows_of(tile).from; t.row < rows_of(tile).to; t.row += most, ++t.tile) {
+        t.rows = std::min(most, rows_of(tile).to - t.row);
+        add(o, t, 0, {{0, s_.hidden}, {tile, tile + 1}, 0, 0});
+      }
   }
 
   /// A task has so few chunks of keys that all SMs have one, where there are as many; a lane joins a part. The last
@@ -140,6 +163,7 @@ class Compiler {
     const auto first_of = [&](uint32_t part) { return chunks / t.parts * part + std::min(part, chunks % t.parts); };
     for (t.tile = 0; t.tile < tiles; ++t.tile) {
       const uint32_t head = t.tile % s_.kv_heads;
+      t.row = t.tile / s_.kv_heads;
       t.meet = plan_.meets++;
       t.scratch = uint32_t(plan_.scratch);
       plan_.scratch += uint64_t(t.parts) * s_.group() * (s_.dim + 2);
@@ -148,30 +172,70 @@ class Compiler {
         const uint32_t end = first_of(t.part + 1);
         const uint32_t keys = std::min(end * kTile, s_.cache) - t.first * kTile;
         t.pages = (end - t.first) * 2 * s_.dim / 64;
-        add(o, t, head * o.part, head * s_.kv_rows(), (head + 1) * s_.kv_rows(), 4ull * keys * s_.dim,
-            4.0 * keys * s_.dim * s_.group() * 64);  // by threads, a sixty-fourth of the tensor core's rate
+        // As if by threads: 128 operations a cycle.
+        add(o, t, head * o.part,
+            {columns_of_head(head),
+             {0, 1},
+             4ull * keys * s_.dim,
+             4.0 * keys * s_.dim * s_.group() * m_.tensor_flops / 128});
       }
     }
   }
+  /// Columns of q, k and v.
+  Span columns_of_head(uint32_t head) const { return {head * s_.kv_rows(), (head + 1) * s_.kv_rows()}; }
 
-  /// Where tasks share tiles, so many do that all SMs have one, as long as each has a page along K.
-  void add_tiles(const Operation& o) {
-    const uint32_t rows = tiling_.rows, columns = tiling_.columns, tiles = o.rows / rows;
-    const uint32_t blocks = ceil_div(o.depth, columns), halves = o.op == Op::gate_up ? 2 : 1;
+  /// A prefill's: some tokens' queries of the heads that share a kv head, and the chunks of keys up to the last one's.
+  void add_tokens(const Operation& o) {
+    const uint32_t most = kAttendRows / s_.group();
     Task t;
-    t.parts = tiling_.split ? std::clamp(m_.sms / tiles, 1u, blocks) : 1;
-    for (t.tile = 0; t.tile < tiles; ++t.tile) {
-      t.meet = plan_.meets++;
-      t.scratch = uint32_t(plan_.scratch);
-      if (tiling_.split) plan_.scratch += uint64_t(t.parts) * halves * s_.batch * rows;
-      for (t.part = 0; t.part < t.parts; ++t.part) {
-        t.first = uint32_t(uint64_t(blocks) * t.part / t.parts);
-        const uint32_t end = uint32_t(uint64_t(blocks) * (t.part + 1) / t.parts);
-        t.pages = (end - t.first) * halves;
-        const uint64_t weights = uint64_t(halves) * rows * (std::min(end * columns, o.depth) - t.first * columns);
-        add(o, t, t.tile * rows, t.first * columns, end * columns, weights * 2, 2.0 * double(weights) * s_.batch);
+    for (uint32_t tile = 0; tile < token_tiles(); ++tile)
+      for (t.tile = 0; t.tile < s_.kv_heads; ++t.tile)
+        for (t.row = rows_of(tile).from; t.row < rows_of(tile).to; t.row += most) {
+          t.rows = std::min(most, rows_of(tile).to - t.row);
+          const uint32_t chunks = ceil_div(s_.cache + t.row + t.rows, kTile);
+          const uint32_t keys = std::min(chunks * kTile, s_.keys());
+          t.pages = chunks * 2 * s_.dim / 64;
+          // Keys of a chunk's end may be those of tokens of the next tile. By mma.sync: half of the tensor core's rate.
+          add(o, t, t.tile * o.part,
+              {columns_of_head(t.tile),
+               {0, ceil_div(keys - s_.cache, tiling_.tokens)},
+               4ull * std::min(s_.cache, keys) * s_.dim,
+               4.0 * keys * s_.dim * s_.group() * t.rows * 2});
+        }
+  }
+
+  /// Of `weights` of a tile of tokens. More parts have fewer products each, and the last one more sums to add up.
+  uint32_t worthwhile_parts(uint64_t weights) const {
+    const double products = 2.0 * double(weights) * tiling_.tokens / m_.tensor_flops;
+    return std::max(1u, uint32_t(std::sqrt(products / m_.part)));
+  }
+
+  /// Where tasks share tiles, so many do that all SMs have one, as long as each has a page along K. Tiles of tokens
+  /// that want the same weights follow each other: the first one brings them into L2.
+  void add_tiles(const Operation& o) {
+    const uint32_t halves = o.op == Op::gate_up ? 2 : 1, rows = halves == 2 ? tiling_.gated : tiling_.rows;
+    const uint32_t columns = tiling_.columns, tiles = o.rows / rows, blocks = ceil_div(o.depth, columns);
+    Task t;
+    t.parts = tiling_.split ? std::clamp(m_.sms / (tiles * token_tiles()), 1u, blocks) : 1;
+    if (s_.prefill) t.parts = std::min(t.parts, worthwhile_parts(halves * rows * o.depth));
+    for (t.tile = 0; t.tile < tiles; ++t.tile)
+      for (uint32_t tile = 0; tile < token_tiles(); ++tile) {
+        t.row = rows_of(tile).from;
+        t.rows = rows_of(tile).to - t.row;
+        t.meet = plan_.meets++;
+        t.scratch = uint32_t(plan_.scratch);
+        // A prefill's parts leave a whole tile each; where there is one part, it leaves none.
+        if (s_.prefill && t.parts > 1) plan_.scratch += uint64_t(t.parts) * halves * tiling_.tokens * rows;
+        if (!s_.prefill && tiling_.split) plan_.scratch += uint64_t(t.parts) * halves * s_.batch * rows;
+        for (t.part = 0; t.part < t.parts; ++t.part) {
+          t.first = uint32_t(uint64_t(blocks) * t.part / t.parts);
+          const uint32_t end = uint32_t(uint64_t(blocks) * (t.part + 1) / t.parts);
+          t.pages = (end - t.first) * (tiling_.gate_apart ? halves : 1);
+          const uint64_t weights = uint64_t(halves) * rows * (std::min(end * columns, o.depth) - t.first * columns);
+          add(o, t, t.tile * rows,
+              {{t.first * columns, end * columns}, {tile, tile + 1}, weights * 2, 2.0 * double(weights) * t.rows});
+        }
       }
-    }
   }
 
   const Graph& g_;
@@ -226,6 +290,9 @@ Machine current_machine() {
   Machine m;
   m.sms = uint32_t(device.sms);
   m.bytes_per_cycle = 2e3 * khz * bits / 8 / (device.clock_ghz * 1e9);  // twice a clock
+  int major = 0;
+  GEN5_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+  if (major < 10) m.tensor_flops = 4096;  // Hopper's
   return m;
 }
 

@@ -12,9 +12,11 @@ namespace megakernel {
 struct Machine {
   uint32_t sms = 1;
   double bytes_per_cycle = 1;  // of device memory, in SM cycles
-  double tensor_flops = 8192;  // dense bf16 operations of an SM in a cycle
+  double tensor_flops = 8192;  // dense bf16 operations of an SM's tensor core in a cycle
   /// What a task takes beside its bytes: a trip to device memory, its sums, and the counter's way to the next task.
   double hop = 3000;
+  /// What the last part of a tile of tokens takes for another part's sums: 64 KiB out of L2, some at a time. Estimated.
+  double part = 4000;
 };
 /// Of the current device: SMs, and the memory bus's width and clock.
 Machine current_machine();
@@ -25,7 +27,8 @@ struct Plan {
   std::vector<std::string> names;             // of the operations
   std::vector<std::vector<uint32_t>> before;  // of each task: those that raise the counters it waits for
   std::vector<double> cost;                   // cycles, guessed
-  std::vector<uint64_t> bytes;                // of weights, keys and values
+  std::vector<uint64_t> bytes;                // of weights, keys and values that no task has read before
+  double flops = 0;                           // of projections
   uint32_t counters = 0, meets = 0;
   uint64_t scratch = 0;  // floats
 };

@@ -82,8 +82,13 @@ class OperationResults {
 struct Turn {
   double c, s;
 };
-Turn turn_of(const Sizes& s, uint32_t i) {
-  const double angle = s.cache / std::pow(5e5, 2.0 * (i / 2) / s.dim);
+/// New tokens of a sequence, and where row `row` of x is among those of its sequence.
+uint32_t tokens_of(const Sizes& s) { return s.prefill ? s.prefill : 1; }
+uint32_t sequence_of(const Sizes& s, size_t row) { return uint32_t(row) / tokens_of(s); }
+uint32_t position_of(const Sizes& s, size_t row) { return s.cache + uint32_t(row) % tokens_of(s); }
+
+Turn turn_of(const Sizes& s, uint32_t i, uint32_t position) {
+  const double angle = position / std::pow(5e5, 2.0 * (i / 2) / s.dim);
   return {std::cos(angle), std::sin(angle)};
 }
 
@@ -95,9 +100,21 @@ Place place_of(const Sizes& s, uint32_t row) { return {row / s.kv_rows(), row % 
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
-/// Softmax over the cache and the newest key, of one head: its row of a, and what f32 may cost.
-void attend(const Sizes& s, const Row& q, const Row& keys, const Row& values, Row& a, Row& allowed) {
-  const uint32_t n = s.cache + 1, chunks = (s.cache + 127) / 128;
+/// What f32 may cost a weight of the softmax over n keys, beside its score: x, with the largest score.
+double weight_error(const Sizes& s, uint32_t n, double x, double largest) {
+  const double scores = 12 * kUnit * (std::fabs(x) + std::fabs(largest)) + 0x1p-17;  // p is two bf16
+  // A prefill's warp takes 32 keys at a time, each time with an exponential for what it had, and multiplies them with
+  // both bf16 of p in two steps each.
+  const uint32_t turns = (n + 31) / 32;
+  if (s.prefill) return scores + (1 + turns) * 0x1p-21 + 4 * turns * kStep + (12 + 3 * turns) * kUnit;
+  // Three exponentials (of the chunk, of the warps and of the parts), each of a difference of rounded numbers. A warp
+  // multiplies 32 keys of a chunk in two steps; then four warps' sums and those of parts are added.
+  const uint32_t chunks = (n + 126) / 128;
+  return scores + 3 * 0x1p-21 + 2 * chunks * kStep + (12 + 3 * chunks) * kUnit;
+}
+
+/// Softmax over the first n keys, of one head: its row of a, and what f32 may cost.
+void attend(const Sizes& s, uint32_t n, const Row& q, const Row& keys, const Row& values, Row& a, Row& allowed) {
   Row x(n), w(n), e(n);
   double largest = -INFINITY, sum = 0, mean = 0;
   for (uint32_t j = 0; j < n; ++j) {
@@ -112,10 +129,7 @@ void attend(const Sizes& s, const Row& q, const Row& keys, const Row& values, Ro
   }
   for (uint32_t j = 0; j < n; ++j) {
     sum += w[j] = std::exp(x[j] - largest);
-    // Three exponentials (of the chunk, of the warps and of the parts), each of a difference of rounded numbers. p is
-    // two bf16. A warp multiplies 32 keys of a chunk in two steps; then four warps' sums and those of parts are added.
-    e[j] += 3 * 0x1p-21 + 0x1p-17 + 12 * kUnit * (std::fabs(x[j]) + std::fabs(largest)) + 2 * chunks * kStep +
-            (12 + 3 * chunks) * kUnit;
+    e[j] += weight_error(s, n, x[j], largest);
   }
   for (uint32_t j = 0; j < n; ++j) mean += (w[j] /= sum) * e[j];
   a.assign(s.dim, 0);
@@ -139,8 +153,8 @@ class Layer {
   bool norms_apart() const { return norms_apart_; }
 
   void norm(OperationResults& out, uint32_t half) const {
-    out.each(s_.batch, [&](size_t b, Bound& bound) {
-      const size_t row = half * s_.batch + b;
+    out.each(s_.rows(), [&](size_t b, Bound& bound) {
+      const size_t row = size_t(half) * s_.rows() + b;
       const Row x = row_of(r_.residual, row, s_.hidden), gain = row_of(w_.gains, half, s_.hidden);
       const double factor = factor_of(x);
       for (uint32_t i = 0; i < s_.hidden; ++i) {
@@ -151,13 +165,13 @@ class Layer {
   }
 
   void qkv(OperationResults& out, uint32_t layer) const {
-    out.each(s_.batch, [&](size_t b, Bound& bound) {
+    out.each(s_.rows(), [&](size_t b, Bound& bound) {
       const Normed n = normed(2 * layer, b);
       const size_t first = size_t(layer) * s_.qkv_rows();
       for (uint32_t row = 0; row < s_.qkv_rows(); row += 2) {
         const Place p = place_of(s_, row);
         const Sum x = dot(w_.qkv, first + row, n, Op::qkv), y = dot(w_.qkv, first + row + 1, n, Op::qkv);
-        const Turn t = p.head <= s_.group() ? turn_of(s_, p.i) : Turn{1, 0};
+        const Turn t = p.head <= s_.group() ? turn_of(s_, p.i, position_of(s_, b)) : Turn{1, 0};
         const double c = std::fabs(t.c), s = std::fabs(t.s), small = 4 * kUnit;
         OperationResults::add(
             bound, *at(layer, b, p), x.value * t.c - y.value * t.s,
@@ -170,14 +184,14 @@ class Layer {
   }
 
   void attention(OperationResults& out, uint32_t layer) const {
-    out.each(size_t(s_.batch) * s_.heads, [&](size_t index, Bound& bound) {
+    out.each(size_t(s_.rows()) * s_.heads, [&](size_t index, Bound& bound) {
       const size_t b = index / s_.heads, head = index % s_.heads, kv_head = head / s_.group();
-      const size_t row = size_t(layer) * s_.batch * s_.heads + index;
-      const size_t cached = (size_t(layer) * s_.batch + b) * s_.kv_heads + kv_head;
-      const size_t columns = size_t(s_.cache + 1) * s_.dim;
+      const size_t row = size_t(layer) * s_.rows() * s_.heads + index;
+      const size_t cached = (size_t(layer) * s_.batch + sequence_of(s_, b)) * s_.kv_heads + kv_head;
+      const size_t columns = size_t(s_.keys()) * s_.dim;
       Row a, allowed;
-      attend(s_, row_of(r_.q, row, s_.dim), row_of(r_.keys, cached, columns), row_of(r_.values, cached, columns), a,
-             allowed);
+      attend(s_, position_of(s_, b) + 1, row_of(r_.q, row, s_.dim), row_of(r_.keys, cached, columns),
+             row_of(r_.values, cached, columns), a, allowed);
       for (uint32_t i = 0; i < s_.dim; ++i)
         OperationResults::add(bound, r_.attended[row * s_.dim + i], a[i], allowed[i]);
     });
@@ -187,26 +201,26 @@ class Layer {
   void added(OperationResults& out, uint32_t half, const Words& weights, const Words& inputs, uint32_t depth,
              Op op) const {
     const uint32_t layer = half / 2;
-    out.each(s_.batch, [&](size_t b, Bound& bound) {
-      const Row x = row_of(r_.residual, half * s_.batch + b, s_.hidden);
-      const Row in = row_of(inputs, size_t(layer) * s_.batch + b, depth);
+    out.each(s_.rows(), [&](size_t b, Bound& bound) {
+      const Row x = row_of(r_.residual, size_t(half) * s_.rows() + b, s_.hidden);
+      const Row in = row_of(inputs, size_t(layer) * s_.rows() + b, depth);
       for (uint32_t i = 0; i < s_.hidden; ++i) {
         const Sum sum = sum_of(weights, size_t(layer) * s_.hidden + i, in, parts(op));
-        OperationResults::add(bound, r_.residual[((half + 1) * s_.batch + b) * s_.hidden + i], x[i] + sum.value,
+        OperationResults::add(bound, r_.residual[(size_t(half + 1) * s_.rows() + b) * s_.hidden + i], x[i] + sum.value,
                               sum.allowed + kUnit * std::fabs(x[i] + sum.value));
       }
     });
   }
 
   void gate_up(OperationResults& out, uint32_t layer) const {
-    out.each(s_.batch, [&](size_t b, Bound& bound) {
+    out.each(s_.rows(), [&](size_t b, Bound& bound) {
       const Normed m = normed(2 * layer + 1, b);
       const size_t first = size_t(layer) * 2 * s_.intermediate;
       for (uint32_t i = 0; i < s_.intermediate; ++i) {
         const Sum gate = dot(w_.gate_up, first + i, m, Op::gate_up);
         const Sum up = dot(w_.gate_up, first + s_.intermediate + i, m, Op::gate_up);
         const double act = silu(gate.value), exact = act * up.value;  // silu's slope is at most 1.1
-        OperationResults::add(bound, r_.gated[(size_t(layer) * s_.batch + b) * s_.intermediate + i], exact,
+        OperationResults::add(bound, r_.gated[(size_t(layer) * s_.rows() + b) * s_.intermediate + i], exact,
                               1.1 * gate.allowed * (std::fabs(up.value) + up.allowed) + std::fabs(act) * up.allowed +
                                   std::fabs(exact) * (0x1p-21 * (1 + std::fabs(gate.value)) + 8 * kUnit));
       }
@@ -220,7 +234,7 @@ class Layer {
     double factor = 1, error = 0;
   };
   Normed normed(uint32_t half, size_t b) const {
-    const size_t at = size_t(half) * s_.batch + b;
+    const size_t at = size_t(half) * s_.rows() + b;
     if (norms_apart_) return {row_of(r_.normed, at, s_.hidden)};
     Normed n{row_of(r_.residual, at, s_.hidden)};
     const Row gain = row_of(w_.gains, half, s_.hidden);
@@ -234,17 +248,18 @@ class Layer {
     for (const double v : x) squares += v * v;
     return 1 / std::sqrt(squares / double(x.size()) + 1e-5);
   }
-  double factor_error() const { return (s_.hidden / 128.0 + 20) * kUnit + 0x1p-21; }
+  /// A row's squares are added up by 128 threads, or a prefill's by 32.
+  double factor_error() const { return (s_.hidden / (s_.prefill ? 32.0 : 128.0) + 20) * kUnit + 0x1p-21; }
   Sum dot(const Words& w, size_t row, const Normed& n, Op op) const {
     const Sum s = sum_of(w, row, n.row, parts(op));
     return {s.value * n.factor, (s.allowed + std::fabs(s.value) * n.error) * n.factor};
   }
   uint32_t parts(Op op) const { return parts_[uint32_t(op)]; }
   const uint16_t* at(uint32_t layer, size_t b, const Place& p) const {
-    const size_t row = size_t(layer) * s_.batch + b;
+    const size_t row = size_t(layer) * s_.rows() + b, sequence = size_t(layer) * s_.batch + sequence_of(s_, b);
     if (p.head < s_.group()) return &r_.q[(row * s_.heads + p.kv_head * s_.group() + p.head) * s_.dim + p.i];
     const Words& cache = p.head == s_.group() ? r_.keys : r_.values;
-    return &cache[((row * s_.kv_heads + p.kv_head) * (s_.cache + 1) + s_.cache) * s_.dim + p.i];
+    return &cache[((sequence * s_.kv_heads + p.kv_head) * s_.keys() + position_of(s_, b)) * s_.dim + p.i];
   }
 
   const Sizes& s_;
@@ -277,61 +292,72 @@ std::vector<Checked> check_float64(const Sizes& s, const Plan& plan, const Weigh
 }
 
 double distance_to_exact(const Sizes& s, const Weights& w, const Results& got) {
-  double difference = 0, all = 0;
-  for (uint32_t b = 0; b < s.batch; ++b) {
-    Row x = row_of(w.x, b, s.hidden);
-    const auto product = [](const Words& weights, size_t first, size_t rows, const Row& in) {
-      Row r(rows);
-      for_all(rows, [&](size_t i) { r[i] = sum_of(weights, first + i, in, 1).value; });
-      return r;
-    };
-    const auto norm = [&](const Row& in, uint32_t half) {
-      double squares = 0;
-      for (const double v : in) squares += v * v;
-      Row n(in.size());
-      for (size_t i = 0; i < n.size(); ++i)
-        n[i] = in[i] / std::sqrt(squares / double(n.size()) + 1e-5) * number(w.gains[half * n.size() + i]);
-      return n;
-    };
-    for (uint32_t l = 0; l < s.layers; ++l) {
-      Row qkv = product(w.qkv, size_t(l) * s.qkv_rows(), s.qkv_rows(), norm(x, 2 * l));
+  const auto product = [](const Words& weights, size_t first, size_t rows, const Row& in) {
+    Row r(rows);
+    for (size_t i = 0; i < rows; ++i) r[i] = sum_of(weights, first + i, in, 1).value;
+    return r;
+  };
+  const auto norm = [&](const Row& in, uint32_t half) {
+    double squares = 0;
+    for (const double v : in) squares += v * v;
+    Row n(in.size());
+    for (size_t i = 0; i < n.size(); ++i)
+      n[i] = in[i] / std::sqrt(squares / double(n.size()) + 1e-5) * number(w.gains[half * n.size() + i]);
+    return n;
+  };
+  const auto add = [](Row& to, const Row& to_add) {
+    for (size_t i = 0; i < to.size(); ++i) to[i] += to_add[i];
+  };
+  std::vector<Row> x(s.rows()), qkv(s.rows());
+  for (size_t b = 0; b < x.size(); ++b) x[b] = row_of(w.x, b, s.hidden);
+  for (uint32_t l = 0; l < s.layers; ++l) {
+    for_all(x.size(), [&](size_t b) {
+      qkv[b] = product(w.qkv, size_t(l) * s.qkv_rows(), s.qkv_rows(), norm(x[b], 2 * l));
       for (uint32_t row = 0; row < s.qkv_rows(); row += 2) {
         const Place p = place_of(s, row);
         if (p.head > s.group()) continue;
-        const Turn t = turn_of(s, p.i);
-        const double even = qkv[row], odd = qkv[row + 1];
-        qkv[row] = even * t.c - odd * t.s;
-        qkv[row + 1] = odd * t.c + even * t.s;
+        const Turn t = turn_of(s, p.i, position_of(s, b));
+        const double even = qkv[b][row], odd = qkv[b][row + 1];
+        qkv[b][row] = even * t.c - odd * t.s;
+        qkv[b][row + 1] = odd * t.c + even * t.s;
       }
+    });
+    for_all(x.size(), [&](size_t b) {
+      const uint32_t n = position_of(s, b) + 1, tokens = n - s.cache;  // of its sequence, up to this one
       Row a(s.head_columns());
       for (uint32_t head = 0; head < s.heads; ++head) {
         const uint32_t kv_head = head / s.group();
-        const size_t cached = (size_t(l) * s.batch + b) * s.kv_heads + kv_head, columns = size_t(s.cache + 1) * s.dim;
+        const size_t cached = (size_t(l) * s.batch + sequence_of(s, b)) * s.kv_heads + kv_head;
+        const size_t columns = size_t(s.keys()) * s.dim;
         Row keys = row_of(w.keys, cached, columns), values = row_of(w.values, cached, columns), o, unused;
-        const auto of = [&](uint32_t part) { return qkv.begin() + kv_head * s.kv_rows() + part * s.dim; };
-        std::copy_n(of(s.group()), s.dim, keys.end() - s.dim);
-        std::copy_n(of(s.group() + 1), s.dim, values.end() - s.dim);
-        attend(s, Row(of(head % s.group()), of(head % s.group()) + s.dim), keys, values, o, unused);
+        const auto of = [&](size_t row, uint32_t part) {
+          return qkv[row].begin() + kv_head * s.kv_rows() + part * s.dim;
+        };
+        for (uint32_t t = 0; t < tokens; ++t) {
+          const size_t at = size_t(s.cache + t) * s.dim, row = b + 1 - tokens + t;
+          std::copy_n(of(row, s.group()), s.dim, keys.begin() + at);
+          std::copy_n(of(row, s.group() + 1), s.dim, values.begin() + at);
+        }
+        attend(s, n, Row(of(b, head % s.group()), of(b, head % s.group()) + s.dim), keys, values, o, unused);
         std::copy(o.begin(), o.end(), a.begin() + head * s.dim);
       }
-      const auto add = [&](const Row& to_add) {
-        for (size_t i = 0; i < x.size(); ++i) x[i] += to_add[i];
-      };
-      add(product(w.out, size_t(l) * s.hidden, s.hidden, a));
-      const Row m = norm(x, 2 * l + 1);
+      add(x[b], product(w.out, size_t(l) * s.hidden, s.hidden, a));
+      const Row m = norm(x[b], 2 * l + 1);
       const size_t first = size_t(l) * 2 * s.intermediate;
       const Row gate = product(w.gate_up, first, s.intermediate, m),
                 up = product(w.gate_up, first + s.intermediate, s.intermediate, m);
       Row h(s.intermediate);
       for (size_t i = 0; i < h.size(); ++i) h[i] = silu(gate[i]) * up[i];
-      add(product(w.down, size_t(l) * s.hidden, s.hidden, h));
-    }
-    for (uint32_t i = 0; i < s.hidden; ++i) {
-      const double d = number(got.residual[(2 * s.layers * size_t(s.batch) + b) * s.hidden + i]) - x[i];
-      difference += d * d;
-      all += x[i] * x[i];
-    }
+      add(x[b], product(w.down, size_t(l) * s.hidden, s.hidden, h));
+    });
   }
+  double difference = 0, all = 0;
+  for (size_t b = 0; b < x.size(); ++b)
+    for (uint32_t i = 0; i < s.hidden; ++i) {
+      const double d = number(got.residual[(2 * s.layers * x.size() + b) * s.hidden + i]) - x[b][i];
+      difference += d * d;
+      all += x[b][i] * x[b][i];
+    }
   return std::sqrt(difference / all);
 }
 

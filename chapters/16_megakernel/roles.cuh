@@ -5,6 +5,7 @@
 #pragma once
 #include "chapters/16_megakernel/attention.cuh"
 #include "chapters/16_megakernel/loads.cuh"
+#include "chapters/16_megakernel/prefill.cuh"
 #include "common/layout/instruction_descriptor.h"
 #include "common/layout/smem_descriptor.h"
 #include "common/layout/tensor_memory.h"
@@ -62,8 +63,9 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots> {
                                      uint32_t full) {
     const uint32_t block = task.first + (task.op == Op::gate_up ? page / 2 : page);
     mbarrier_arrive_expect_tx(full, sizeof(to.inputs));
-    tensor_load_3d(shared_address(to.inputs), &args.inputs[weights_of(task.op)], block * kBlock, 0,
-                   task.op == Op::qkv || task.op == Op::gate_up ? task.half : task.layer, full);
+    tensor_load_3d(shared_address(to.inputs), &args.inputs[weights_of(task.op)], block * kBlock,
+                   is_prefill(N) ? task.row : 0, task.op == Op::qkv || task.op == Op::gate_up ? task.half : task.layer,
+                   full);
   }
 };
 
@@ -154,6 +156,66 @@ __device__ bool finish_projection(const Arguments& args, const Task& task, S& sh
   return finish_parts<kTile, 1, 4, 8>(args, task, shared, row, 0, 1);
 }
 
+/// The same of a tile of tokens. One that no other task has a part of does not leave its sums anywhere.
+template <class S>
+__device__ bool finish_tokens(const Arguments& args, const Task& task, S& shared, uint32_t accumulator,
+                              uint32_t drained) {
+  constexpr uint32_t kAtOnce = 32;  // tokens
+  const uint32_t row = threadIdx.x % kEpilogue, halves = task.op == Op::gate_up ? 2 : 1;
+  const uint32_t of_warp = layout::tmem_address(accumulator, row / 32 * 32, 0);
+  const Column column(args, task, task.tile * kTile + row);
+  float sum[2][kAtOnce];
+  const auto read = [&](uint32_t first) {
+    uint32_t words[2][kAtOnce];
+    tcgen05_ld_32x32b(words[0], of_warp + first);
+    if (halves == 2) tcgen05_ld_32x32b(words[1], of_warp + S::kN + first);
+    tcgen05_wait_ld();
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * kAtOnce; ++i)
+      sum[i / kAtOnce][i % kAtOnce] = i / kAtOnce < halves ? __uint_as_float(words[i / kAtOnce][i % kAtOnce]) : 0;
+  };
+  const auto store = [&](uint32_t first) { store_column(task, column, sum[0], sum[1], first); };
+  // A part's sums: [half][token][row of the tile].
+  const uint32_t of_part = halves * S::kN * kTile;
+  float* const sums = args.scratch + task.scratch + row;
+  for (uint32_t first = 0; first < task.rows; first += kAtOnce) {
+    read(first);
+    if (task.parts == 1) {
+      store(first);
+      continue;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * kAtOnce; ++i)
+      if (i / kAtOnce < halves)
+        sums[task.part * of_part + (i / kAtOnce * S::kN + first + i % kAtOnce) * kTile] = sum[i / kAtOnce][i % kAtOnce];
+  }
+  tcgen05_fence_before_thread_sync();
+  __syncwarp();
+  if (elect_sync()) mbarrier_arrive(drained);
+  if (task.parts == 1) return true;
+  if (!last_part(args, task, shared)) return false;
+  for (uint32_t first = 0; first < task.rows; first += kAtOnce) {
+#pragma unroll
+    for (uint32_t i = 0; i < 2 * kAtOnce; ++i) sum[i / kAtOnce][i % kAtOnce] = 0;
+    for (uint32_t part = 0; part < task.parts; ++part) {
+      const float* const mine = sums + part * of_part + first * kTile;
+      float got[2][kAtOnce];
+#pragma unroll
+      for (uint32_t i = 0; i < kAtOnce; ++i) got[0][i] = mine[i * kTile];
+      if (halves == 2)
+#pragma unroll
+        for (uint32_t i = 0; i < kAtOnce; ++i) got[1][i] = mine[(S::kN + i) * kTile];
+#pragma unroll
+      for (uint32_t i = 0; i < kAtOnce; ++i) {
+        sum[0][i] += got[0][i];
+        if (halves == 2) sum[1][i] += got[1][i];
+      }
+    }
+    store(first);
+  }
+  return true;
+}
+
 template <class S>
 __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
   Ring<S::kPages> at;
@@ -163,15 +225,25 @@ __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
     walk.take_inputs();
     bool done = true;
     if (task.op == Op::norm) {
-      normalise(args, task, shared);
+      if constexpr (is_prefill(S::kN))
+        normalise_tokens(args, task);
+      else
+        normalise(args, task, shared);
     } else if (task.op == Op::attend) {
-      done = attend(args, task, shared, at);
+      if constexpr (is_prefill(S::kN))
+        attend_tokens(args, task, shared, at);
+      else
+        done = attend(args, task, shared, at);
     } else {
       mbarrier_wait_parity(shared_address(&shared.accumulated[from.stage]), from.parity);
       tcgen05_fence_after_thread_sync();
       note_sum(args, task);
-      done = finish_projection(args, task, shared, columns + from.stage * 2 * S::kN,
-                               shared_address(&shared.drained[from.stage]));
+      const uint32_t accumulator = columns + from.stage * 2 * S::kN,
+                     drained = shared_address(&shared.drained[from.stage]);
+      if constexpr (is_prefill(S::kN))
+        done = finish_tokens(args, task, shared, accumulator, drained);
+      else
+        done = finish_projection(args, task, shared, accumulator, drained);
       from.advance();
       for (uint32_t page = 0; page < task.pages; ++page) at.advance();  // the MMA thread's
     }
@@ -180,7 +252,7 @@ __device__ void finish(const Arguments& args, S& shared, uint32_t columns) {
 }
 
 template <uint32_t N, uint32_t Pages, class Source>
-__global__ void __launch_bounds__(kThreads, Source::kCtas)
+__global__ void __launch_bounds__(kThreads, is_prefill(N) ? 1 : Source::kCtas)
     layer(const __grid_constant__ Arguments args, uint32_t first) {
   extern __shared__ __align__(1024) uint8_t memory[];
   static_assert(!Source::kMarked);  // Hopper's alone
@@ -204,10 +276,15 @@ __global__ void __launch_bounds__(kThreads, Source::kCtas)
 }
 
 /// Pages of a CTA. Where grids follow each other, two CTAs shall fit on an SM; one that stays has the SM for itself.
+/// A prefill's pages have as many bytes of inputs as of weights: there, one CTA fits.
 template <uint32_t N>
-constexpr uint32_t kFewPages = N <= 16 ? 5 : 4;
+constexpr uint32_t kAllPages = N <= 16         ? 11
+                               : is_prefill(N) ? 6
+                                               : 8;
 template <uint32_t N>
-constexpr uint32_t kAllPages = N <= 16 ? 11 : 8;
+constexpr uint32_t kFewPages = N <= 16         ? 5
+                               : is_prefill(N) ? kAllPages<N>
+                                               : 4;
 
 /// Calls f.operator()<N>() for a batch: B has 16 rows, or 64.
 template <class F>

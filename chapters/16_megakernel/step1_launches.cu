@@ -5,7 +5,7 @@ namespace megakernel {
 
 void launch_launches(const Work& work) {
   using namespace kernels;
-  for_batch(work.args.batch, [&]<uint32_t N>() {
+  for_rows(work.args, [&]<uint32_t N>() {
     for (const Grid& grid : work.grids)
       launch_layer<N, kFewPages<N>, OneTask<false>>(work.args, grid.first, grid.count, work.stream);
   });

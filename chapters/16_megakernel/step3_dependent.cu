@@ -6,7 +6,7 @@ namespace megakernel {
 
 void launch_dependent(const Work& work) {
   using namespace kernels;
-  for_batch(work.args.batch, [&]<uint32_t N>() {
+  for_rows(work.args, [&]<uint32_t N>() {
     for (const Grid& grid : work.grids)
       launch_layer<N, kFewPages<N>, OneTask<true>>(work.args, grid.first, grid.count, work.stream);
   });

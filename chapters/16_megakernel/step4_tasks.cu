@@ -21,8 +21,8 @@ struct Dealt {
 
 void launch_tasks(const Work& work) {
   using namespace kernels;
-  for_batch(work.args.batch,
-            [&]<uint32_t N>() { launch_layer<N, kAllPages<N>, Dealt>(work.args, 0, work.ctas, work.stream); });
+  for_rows(work.args,
+           [&]<uint32_t N>() { launch_layer<N, kAllPages<N>, Dealt>(work.args, 0, work.ctas, work.stream); });
 }
 
 }  // namespace megakernel

@@ -26,8 +26,8 @@ struct Claimed {
 
 void launch_claimed(const Work& work) {
   using namespace kernels;
-  for_batch(work.args.batch,
-            [&]<uint32_t N>() { launch_layer<N, kAllPages<N>, Claimed>(work.args, 0, work.ctas, work.stream); });
+  for_rows(work.args,
+           [&]<uint32_t N>() { launch_layer<N, kAllPages<N>, Claimed>(work.args, 0, work.ctas, work.stream); });
 }
 
 }  // namespace megakernel

@@ -76,7 +76,7 @@ std::string name_of(const Plan& plan, const Sizes& sizes, uint32_t task) {
       return fmt::format("{}, sequence {}, kv head {}{}", operation, t.tile / sizes.kv_heads, t.tile % sizes.kv_heads,
                          part);
     case Op::qkv: {
-      const uint32_t rows = kTarget.tiling(sizes.batch).rows;
+      const uint32_t rows = kTarget.tiling(sizes).rows;
       return fmt::format("{}, tile {} (kv head {}){}", operation, t.tile, t.tile * rows / sizes.kv_rows(), part);
     }
     default: return fmt::format("{}, tile {}{}", operation, t.tile, part);

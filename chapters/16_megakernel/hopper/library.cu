@@ -22,7 +22,7 @@ struct Model {
   std::unique_ptr<DeviceModel> device;
 
   Model(const Sizes& s, bool in_turns)
-      : sizes(s), plan(compile(decoder(s, kTarget.tiling(s.batch).norms_apart), s, kTarget.tiling(s.batch), machine)) {
+      : sizes(s), plan(compile(decoder(s, kTarget.tiling(s).norms_apart), s, kTarget.tiling(s), machine)) {
     const Schedule dealt = in_turns ? in_order(plan, machine.sms) : critical_path_first(plan, machine.sms);
     device =
         std::make_unique<DeviceModel>(s, plan, dealt, critical_path_first(plan, machine.sms, machine.sms), nullptr);
@@ -70,8 +70,8 @@ __global__ void read_all(const uint4* from, size_t count, uint32_t* unused) {
 
 extern "C" {
 
-int megakernel_open(const uint32_t (&s)[8], int in_turns, void** model) {
-  return guarded([&] { *model = new Model({s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]}, in_turns != 0); });
+int megakernel_open(const uint32_t (&s)[9], int in_turns, void** model) {
+  return guarded([&] { *model = new Model({s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8]}, in_turns != 0); });
 }
 void megakernel_close(void* model) { delete static_cast<Model*>(model); }
 

@@ -127,7 +127,7 @@ class Model:
         hidden, heads, kv_heads, dim, intermediate, all_layers = MODELS[name]
         self.sizes = (hidden, heads, kv_heads, dim, intermediate, batch, cache, layers or all_layers)
         self.handle = ctypes.c_void_p()
-        call("open", (ctypes.c_uint32 * 8)(*self.sizes), int(in_turns), ctypes.byref(self.handle))
+        call("open", (ctypes.c_uint32 * 9)(*self.sizes, 0), int(in_turns), ctypes.byref(self.handle))
 
     def close(self):
         lib.megakernel_close(self.handle)

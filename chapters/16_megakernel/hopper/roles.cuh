@@ -20,7 +20,9 @@
 #include <type_traits>
 
 #include "chapters/16_megakernel/attention.cuh"
+#include "chapters/16_megakernel/hopper/prefill.cuh"
 #include "chapters/16_megakernel/hopper/sizes.h"
+#include "chapters/16_megakernel/hopper/wgmma_tile.cuh"
 #include "chapters/16_megakernel/loads.cuh"
 #include "common/ptx/bulk_tensor_4d.h"
 #include "common/ptx/wgmma.h"
@@ -33,7 +35,7 @@ constexpr uint32_t kThreads = 256;
 template <uint32_t N>
 struct Page {
   static constexpr bool kWide = is_wide(N);
-  static constexpr uint32_t kRows = tile_rows(kWide), kBlocks = page_blocks(kWide);
+  static constexpr uint32_t kRows = tile_rows(N), kBlocks = page_blocks(N);
   static constexpr uint32_t kGainBytes = kWide ? 0 : kBlocks * 128;
   uint8_t weights[kBlocks * kRows * 128];
   uint8_t inputs[kBlocks * N * 128 + kGainBytes];  // and a norm's gains
@@ -55,6 +57,8 @@ struct NarrowSums {
   float squares[2][kWarps][8];
 };
 struct NoSums {};
+template <uint32_t N>
+using SumsOf = std::conditional_t<is_prefill(N), TokenSums, std::conditional_t<is_wide(N), NoSums, NarrowSums>>;
 
 /// A task's end: what the raiser is to raise.
 struct Signal {
@@ -69,7 +73,7 @@ constexpr uint32_t kSignals = 4;
 
 template <uint32_t N, uint32_t Pages, uint32_t Slots = 4, bool Marked = false, bool MarkedSums = Marked,
           bool Logs = false>
-struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is_wide(N), NoSums, NarrowSums> {
+struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, SumsOf<N> {
   static constexpr uint32_t kN = N;
   static constexpr bool kLogs = Logs;      // its warps log the tasks that they take
   static constexpr bool kMarked = Marked;  // tasks hand each other marked words
@@ -103,6 +107,13 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
     return task.tile * P::kRows + (task.op == Op::gate_up ? page % 2 * args.intermediate : 0);
   }
   static __device__ void load_weights(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
+    if constexpr (is_prefill(N)) {
+      mbarrier_arrive_expect_tx(full, sizeof(to.weights));
+      for (uint32_t half = 0; half < 2; ++half)
+        tensor_load_3d(shared_address(to.weights + half * sizeof(to.weights) / 2), &args.weights[weights_of(task.op)],
+                       (task.first + page) * kBlock, weights_row(args, task, half), task.layer, full);
+      return;
+    }
     const bool gains = !P::kWide && is_normed(task.op) && !has_those_before(task, page);
     mbarrier_arrive_expect_tx(full, sizeof(to.weights) + (gains ? P::kGainBytes : 0));
     tensor_load_4d(shared_address(to.weights), &args.weights[weights_of(task.op)], 0, row_of(args, task, page),
@@ -116,6 +127,12 @@ struct Shared : PageRing<N, Pages>, Meeting<Pages, Slots>, std::conditional_t<is
   static __device__ void load_inputs(const Arguments& args, const Task& task, uint32_t page, P& to, uint32_t full) {
     if (has_those_before(task, page)) {
       mbarrier_arrive(full);
+      return;
+    }
+    if constexpr (is_prefill(N)) {
+      mbarrier_arrive_expect_tx(full, sizeof(to.inputs));
+      tensor_load_3d(shared_address(to.inputs), &args.inputs[weights_of(task.op)], (task.first + page) * kBlock,
+                     task.row, is_normed(task.op) ? task.half : task.layer, full);
       return;
     }
     mbarrier_arrive_expect_tx(full, P::kBlocks * N * 128);
@@ -369,13 +386,6 @@ __device__ void project_narrow(const Arguments& args, const Task& task, S& share
 
 // ---- More sequences: wgmma, tiles of 64 rows, whose parts meet
 
-/// Rows of 128 bytes, 128-byte swizzle, groups of 8 rows 1,024 bytes apart. Hopper's descriptor has its swizzle code in
-/// bits 63:62 and nothing in 48:46 (PTX ISA 9.7.15.5.1).
-__device__ inline uint64_t operand_at(const void* shared) {
-  return uint64_t((shared_address(shared) & 0x3ffff) >> 4) | uint64_t(1) << 16 | uint64_t(1024 >> 4) << 32 |
-         uint64_t(1) << 62;
-}
-
 template <uint32_t N>
 __device__ void multiply_wide(const Page<N>& page, float (&d)[N / 2], bool first) {
   using P = Page<N>;
@@ -392,10 +402,6 @@ __device__ void multiply_wide(const Page<N>& page, float (&d)[N / 2], bool first
 #pragma unroll
   for (float& x : d) wgmma_pin(x);
 }
-
-/// Row and sequence of number i of an accumulator.
-__device__ inline uint32_t row_of(uint32_t i) { return threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
-__device__ inline uint32_t sequence_of(uint32_t i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 
 /// Stores a tile that no other task has a part of, from registers.
 template <uint32_t N>
@@ -506,11 +512,18 @@ __device__ void finish(const Arguments& args, S& shared) {
     walk.take_inputs();
     bool done = true;
     if (task.op == Op::attend) {
-      done = attend(args, task, shared, at);
+      if constexpr (is_prefill(S::kN))
+        attend_tokens(args, task, shared, at);
+      else
+        done = attend(args, task, shared, at);
     } else if constexpr (is_wide(S::kN)) {
-      if (task.op == Op::norm) {
+      if (task.op == Op::norm && is_prefill(S::kN)) {
+        normalise_tokens(args, task);
+      } else if (task.op == Op::norm) {
         meet();  // the task before has read what a norm writes
         normalise(args, task, shared);
+      } else if constexpr (is_prefill(S::kN)) {
+        done = project_tokens(args, task, shared, at);
       } else {
         done = project_wide(args, task, shared, at);
       }
@@ -687,14 +700,16 @@ __global__ void __launch_bounds__(kThreads, is_wide(N) && !Source::kCounters ? 1
 
 /// Pages of a CTA. Where grids follow each other, two CTAs shall fit on an SM; one that stays has the SM for itself.
 template <uint32_t N>
-constexpr uint32_t kFewPages = N == 1   ? 5
-                               : N == 8 ? 3
-                                        : 2;
+constexpr uint32_t kFewPages = N == 1          ? 5
+                               : N == 8        ? 3
+                               : is_prefill(N) ? 5
+                                               : 2;
 template <uint32_t N>
-constexpr uint32_t kAllPages = N == 1    ? 11
-                               : N == 8  ? 8
-                               : N == 32 ? 8
-                                         : 6;
+constexpr uint32_t kAllPages = N == 1          ? 11
+                               : N == 8        ? 8
+                               : N == 32       ? 8
+                               : is_prefill(N) ? 5
+                                               : 6;
 
 /// Calls f.operator()<N>() for a batch: a page has so many rows of inputs.
 template <class F>

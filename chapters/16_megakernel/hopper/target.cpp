@@ -16,15 +16,24 @@ const Step kMarkedStep{7,
                        false,
                        true};
 
+uint32_t rows_of_page(const Sizes& s) { return s.prefill ? kTokenTile : input_rows(s.batch); }
+
 }  // namespace
 
 const Target kTarget{"a whole layer in one kernel, on Hopper",
                      "h200",
-                     [](uint32_t batch) {
-                       const bool wide = is_wide(input_rows(batch));
-                       return Tiling{tile_rows(wide), page_blocks(wide) * kBlock, wide, wide};
+                     [](const Sizes& s) {
+                       const uint32_t n = rows_of_page(s);
+                       Tiling t;
+                       t.rows = tile_rows(n);
+                       t.gated = s.prefill ? t.rows / 2 : t.rows;
+                       t.columns = page_blocks(n) * kBlock;
+                       t.split = t.norms_apart = is_wide(n);
+                       if (s.prefill) t.tokens = kTokenTile;
+                       t.gate_apart = !s.prefill;
+                       return t;
                      },
-                     input_rows,
+                     rows_of_page,
                      &kMarkedStep,
                      true,
                      true};
