@@ -212,7 +212,7 @@ TEST(Setmaxnreg, TakesItsTime) {
   const auto got = run_probe(GEN5_PROBES "/probe_00_setmaxnreg", "h200");
   EXPECT_EQ(got.size(), stored.at("benchmarks").size());
   for (const auto& row : stored.at("benchmarks"))
-    EXPECT_NEAR(got.at(row.at("name")), double(row.at("median")), 15) << std::string(row.at("name"));
+    EXPECT_NEAR(got.at(row.at("name")), double(row.at("median")), 20) << std::string(row.at("name"));
 }
 
 /// Hand-overs by counters, fences beside loads, and grids of a graph. Left out: CTAs of 128 threads, a counter that
