@@ -135,10 +135,10 @@ def test_kernel_tuner_reads_what_is_written(by_one, tmp_path):
     assert len(results) == len(POINTS)
     best = min(results, key=lambda r: r["time"])
     assert best["tile"] == result.best[0].parameters["tile"] and best["time"] == pytest.approx(result.best[0].us / 1e3)
-    # A strategy that does not ask for all of them finds the best of this space, too.
+    # Strategies that begin by chance ask for some of them and get the same times.
     for strategy in ("greedy_mls", "genetic_algorithm"):
         found, _ = kernel_tuner.tune_cache(str(tmp_path / "cache.json"), strategy=strategy, quiet=True)
-        assert min(r["time"] for r in found) == best["time"], strategy
+        assert found and {r["time"] for r in found} <= {r["time"] for r in results}, strategy
     result.t4(tmp_path / "t4.json")
     jsonschema.validate(json.loads((tmp_path / "t4.json").read_text()), output_file_schema("results")[1])
     # And what it writes itself.
