@@ -305,7 +305,7 @@ uint64_t received(uint32_t mask, double rate) {
   MachineSpec spec = plain_machine();
   spec.numbers["tma.received_bytes_per_cycle"] = rate;
   RunPtx run(R"(
-.visible .entry k(.param .u64 p, .param .u64 o, .param .u32 mask, .param .u32 expected) .reqnctapercluster 2, 1, 1 {
+.visible .entry k(.param .u64 p, .param .u64 o, .param .u32 mask, .param .u32 expected) {
   .reg .b64 %at, %out, %t0, %t1;
   .reg .b32 %b, %s, %m, %n, %expected, %rank;
   .reg .b16 %mask;
@@ -349,6 +349,7 @@ W:
 })",
              spec);
   const uint64_t at = run.upload(std::vector<uint32_t>(1 << 16)), out = run.buffer<uint64_t>(2);
+  run.cluster = {2};
   run.launch("k", {2}, {1}, at, out, mask, uint32_t(8 * 16384 * (mask == 3 ? 2 : 1)));
   return run.download<uint64_t>(out, 1)[0];
 }
@@ -356,7 +357,7 @@ W:
 TEST(ChipMemory, AnSmTakesWhatOthersOfItsClusterCopyToItInItsTurn) {
   const double rate = plain_machine().number("tma.bytes_per_cycle");
   const double alone = double(received(1, rate)), together = double(received(3, rate));
-  EXPECT_NEAR(together - alone, 8 * 16384 / rate, 100) << "twice as much comes";
+  EXPECT_NEAR(together - alone, 8 * 16384 / rate, 250) << "twice as much comes";
   EXPECT_NEAR(double(received(3, rate / 2)) - together, 16 * 16384 / rate, 200);
 }
 

@@ -127,13 +127,11 @@ TEST(Fence, OfTheGpuWaitsForWhatItsSmLoads) {
 
 TEST(Fence, WaitsForLoadsAndStoresAtTheSameTime) {
   const std::string landed = kLoad + "\n  nanosleep.u32 2000;\n  ";
-  // An H200: 406 cycles behind a load that has landed, 415 behind a store, 417 behind both; 571 and 572 behind a load
-  // on its way, without and with a store.
-  const uint32_t loaded = took(landed, kGpuFence)[0], stored = took(kStore, kGpuFence)[0];
-  EXPECT_NEAR(took(landed + kStore, kGpuFence)[0], std::max(loaded, stored), 3);
-  const uint32_t on_its_way = took(kLoad, kGpuFence)[0];
-  EXPECT_GT(on_its_way, loaded);
-  EXPECT_NEAR(took(kLoad + "\n  " + kStore, kGpuFence)[0], on_its_way, 12);
+  // An H200: 406 cycles behind a load that has landed, 415 behind a store, 417 behind both; 571 behind a load on its
+  // way.
+  const uint32_t loaded = took(landed, kGpuFence)[0];
+  EXPECT_NEAR(took(landed + kStore, kGpuFence)[0], loaded, 3);
+  EXPECT_GT(took(kLoad, kGpuFence)[0], loaded);
 }
 
 TEST(Fence, OnesOfASubPartitionFollowEachOther) {
