@@ -46,7 +46,7 @@ __device__ void put_sums(const float (&d)[2][kTokenTile / 2], float* rows, uint3
         d[i / kCount][Second * kCount + i % kCount];
 }
 
-/// A thread's two columns of what the operation makes, of every `kStep`th token. The code is a short loop: it runs once
+/// A thread's two columns of what the operation makes, of every `step`th token. The code is a short loop: it runs once
 /// a task, and other code has put it out of the instruction cache.
 struct TwoColumns {
   uint32_t pair, first, step;  // columns 2 · pair and the one behind it; tokens first, first + step …
