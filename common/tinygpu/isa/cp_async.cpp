@@ -139,12 +139,12 @@ void land(Warp& w, const std::shared_ptr<Copy>& copy, const ToldOperation& told,
 }
 
 /// Passes in which a warp's copy writes shared memory: one for each stretch of a line of global memory that lies within
-/// 128 bytes of shared memory, and one more for a line whose sectors of 32 bytes lie across those of shared memory. ncu
-/// counts 4 on an H200 where four rows of 128 bytes are swizzled, 15 for eight rows of 64 bytes whose pitch is 80, and
-/// copies take as many cycles (probe_05_mma_sync, "copy"); the rule is inferred.
+/// 128 bytes of shared memory, and one more for a line with a sector of 32 bytes that lies across two of shared memory.
+/// ncu counts 4 on an H200 where four rows of 128 bytes are swizzled, 15 for eight rows of 64 bytes whose pitch is 80,
+/// and copies take as many cycles (probe_05_mma_sync, "copy"; notes/evidence.md); the rule is inferred.
 uint32_t passes_of(uint32_t lanes, const uint64_t* from, const uint64_t* to, bool wide) {
   uint64_t stretch[32][2], across[32];
-  uint32_t stretches = 0, lines = 0;
+  uint32_t stretches = 0, lines = 0, odd = 0;
   for_lanes(lanes, [&](int i) {
     const uint64_t line = from[i] / 128, row = to[i] / 128;
     uint32_t k = stretches;
@@ -153,10 +153,15 @@ uint32_t passes_of(uint32_t lanes, const uint64_t* from, const uint64_t* to, boo
       stretch[stretches][0] = line;
       stretch[stretches++][1] = row;
     }
-    if (!wide || (from[i] - to[i]) % 32 == 0) return;
-    k = lines;
-    while (k && across[k - 1] != line) --k;
-    if (!k) across[lines++] = line;
+    odd |= uint32_t((from[i] - to[i]) % 32 != 0) << i;
+  });
+  if (!wide || !odd) return stretches;
+  // Where 16 bytes only change places within a sector, as a swizzle lets them, the other half is in the same one.
+  for_lanes(odd, [&](int i) {
+    const uint64_t line = from[i] / 128;
+    bool lies_across = false;
+    for_lanes(odd, [&](int k) { lies_across |= from[k] / 32 == from[i] / 32 && to[k] / 32 != to[i] / 32; });
+    if (lies_across && std::find(across, across + lines, line) == across + lines) across[lines++] = line;
   });
   return stretches + lines;
 }
