@@ -14,16 +14,14 @@ import argparse
 import ctypes
 import datetime
 import json
-import os
 import pathlib
-import select
-import signal
 import statistics
 import subprocess
 import sys
 import time
 
-BEGAN = time.monotonic()
+from measuring import BEGAN, MODELS, Library, in_child, say, smi, summary
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--library", default=str(ROOT / "build/libmegakernel_hopper.so"))
@@ -34,7 +32,6 @@ parser.add_argument("--quick", action="store_true", help="batch 1 and cache 512 
 parser.add_argument("--ours", action="store_true", help="without PyTorch's times")
 arguments = parser.parse_args()
 
-MODELS = {"1b": (2048, 32, 8, 64, 8192, 16), "8b": (4096, 32, 8, 128, 14336, 4)}  # hidden, heads, kv heads, dim, intermediate, layers
 STEPS = {4: "tasks", 7: "marked", 5: "claimed", 6: "interleaved", 1: "launches", 2: "graph", 3: "dependent", 13: "dependent, as a graph"}
 
 
@@ -45,10 +42,6 @@ def steps(batch):
 
 def left():
     return arguments.seconds - (time.monotonic() - BEGAN)
-
-
-def say(*words):
-    print(f"[{time.monotonic() - BEGAN:6.1f} s]", *words, flush=True)
 
 
 def build():
@@ -72,54 +65,8 @@ def build():
 if arguments.build:
     build()
     say("the library is built")
-lib = ctypes.CDLL(arguments.library)
-lib.megakernel_bytes.restype = ctypes.c_uint64
-lib.megakernel_bytes.argtypes = [ctypes.c_void_p]
-lib.megakernel_close.argtypes = [ctypes.c_void_p]
-
-
-def call(name, *words):
-    if getattr(lib, "megakernel_" + name)(*words):
-        raise RuntimeError("megakernel_" + name)
-
-
-def in_child(seconds, work):
-    """What work() returns, made in a process of its own; what it printed last, if it hangs or fails. Nobody has used CUDA before."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        try:
-            found = work()
-        except Exception as e:  # what cannot be measured is said
-            found = {"failed": f"{type(e).__name__}: {e}"[:300]}
-        with os.fdopen(write, "w") as to:
-            json.dump(found, to)
-        os._exit(0)
-    os.close(write)
-    text, end = b"", time.monotonic() + seconds
-    while select.select([read], [], [], max(end - time.monotonic(), 0))[0]:
-        part = os.read(read, 1 << 16)
-        if not part:
-            break
-        text += part
-    os.close(read)
-    try:
-        found = json.loads(text)
-    except ValueError:
-        os.kill(child, signal.SIGKILL)
-        found = {"failed": f"no answer within {seconds} s"}
-    os.waitpid(child, 0)
-    return found
-
-
-def smi(query):
-    asked = subprocess.run(["nvidia-smi", "-i", "0", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True)
-    return asked.stdout.strip()
-
-
-def summary(times, digits=1):
-    return {"median": round(statistics.median(times), digits), "least": round(min(times), digits), "most": round(max(times), digits)}
+library = Library(arguments.library)
+call = library.call
 
 
 class Model:
@@ -130,10 +77,10 @@ class Model:
         call("open", (ctypes.c_uint32 * 9)(*self.sizes, 0), int(in_turns), ctypes.byref(self.handle))
 
     def close(self):
-        lib.megakernel_close(self.handle)
+        library.functions.megakernel_close(self.handle)
 
     def bytes(self):
-        return lib.megakernel_bytes(self.handle)
+        return library.functions.megakernel_bytes(self.handle)
 
     def time(self, step, launches, repeats):
         times = (ctypes.c_float * repeats)()

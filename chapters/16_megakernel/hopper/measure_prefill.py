@@ -12,17 +12,13 @@ import argparse
 import ctypes
 import datetime
 import json
-import os
 import pathlib
-import select
-import signal
-import statistics
-import subprocess
 import time
 
 import torch  # before processes part; it starts CUDA later
 
-BEGAN = time.monotonic()
+from measuring import BEGAN, MODELS, Library, in_child, say, smi, summary
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--library", default=str(ROOT / "build/libmegakernel_hopper.so"))
@@ -31,62 +27,11 @@ parser.add_argument("--seconds", type=float, default=200)
 parser.add_argument("--ours", action="store_true", help="without PyTorch's times")
 arguments = parser.parse_args()
 
-MODELS = {"1b": (2048, 32, 8, 64, 8192, 16), "8b": (4096, 32, 8, 128, 14336, 4)}  # hidden, heads, kv heads, dim, intermediate, layers
 STEPS = {1: "launches", 2: "graph", 3: "dependent", 4: "tasks", 5: "claimed"}
 POINTS = [(m, t) for t in (128, 256, 512) for m in MODELS]
 functional = torch.nn.functional
-lib = ctypes.CDLL(arguments.library)
-lib.megakernel_bytes.restype = ctypes.c_uint64
-lib.megakernel_bytes.argtypes = [ctypes.c_void_p]
-lib.megakernel_close.argtypes = [ctypes.c_void_p]
-
-
-def say(*words):
-    print(f"[{time.monotonic() - BEGAN:6.1f} s]", *words, flush=True)
-
-
-def call(name, *words):
-    if getattr(lib, "megakernel_" + name)(*words):
-        raise RuntimeError("megakernel_" + name)
-
-
-def in_child(seconds, work):
-    """What work() returns, made in a process of its own, within so many seconds."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        try:
-            found = work()
-        except Exception as e:  # what cannot be measured is said
-            found = {"failed": f"{type(e).__name__}: {e}"[:300]}
-        with os.fdopen(write, "w") as to:
-            json.dump(found, to)
-        os._exit(0)
-    os.close(write)
-    text, end = b"", time.monotonic() + seconds
-    while select.select([read], [], [], max(end - time.monotonic(), 0))[0]:
-        some = os.read(read, 1 << 16)
-        if not some:
-            break
-        text += some
-    os.close(read)
-    try:
-        found = json.loads(text)
-    except ValueError:
-        os.kill(child, signal.SIGKILL)
-        found = {"failed": f"no answer within {seconds} s"}
-    os.waitpid(child, 0)
-    return found
-
-
-def smi(query):
-    asked = subprocess.run(["nvidia-smi", "-i", "0", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True)
-    return asked.stdout.strip()
-
-
-def summary(times):
-    return {"median": round(statistics.median(times), 1), "least": round(min(times), 1), "most": round(max(times), 1)}
+library = Library(arguments.library)
+call = library.call
 
 
 class Model:
@@ -206,7 +151,7 @@ def check(name, tokens):
 
 def ours(name, tokens):
     model = Model(name, tokens)
-    row = {"bytes": lib.megakernel_bytes(model.handle), "us": {}, "path": {}, "phases": {}}
+    row = {"bytes": library.functions.megakernel_bytes(model.handle), "us": {}, "path": {}, "phases": {}}
     for step, title in STEPS.items():
         row["us"][title] = summary(model.time(step, 8, 7))
         row["path"][title] = model.text("path", step)
