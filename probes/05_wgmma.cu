@@ -41,6 +41,15 @@ __device__ inline void wgmma_n64(float (&d)[32], uint64_t a, uint64_t b) {
                  : "l"(a), "l"(b));
 }
 
+/// Number i of a row of them: the next 32 bytes of each row of the operands, of which there are four.
+template <int N, bool registers>
+__device__ __forceinline__ void wgmma(float (&d)[N / 2], uint64_t a, uint64_t b, int i) {
+  if constexpr (N == 64)
+    wgmma_n64<registers>(d, registers ? 0 : a + i % 4 * 2, b + i % 4 * 2);
+  else
+    wgmma_m64k16<N, WgmmaType::bf16>(d, a + i % 4 * 2, b + i % 4 * 2, true);
+}
+
 /// n MMAs into one accumulator, from the fence to behind the wait.
 template <int N, bool registers, int n>
 __global__ void __launch_bounds__(256) burst(long long* cycles, float* result) {
@@ -55,12 +64,7 @@ __global__ void __launch_bounds__(256) burst(long long* cycles, float* result) {
     const long long t0 = ticks();
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < n; ++i) {
-      if constexpr (N == 64)
-        wgmma_n64<registers>(d, registers ? 0 : a + i % 4 * 2, b + i % 4 * 2);
-      else
-        wgmma_m64k16<N, WgmmaType::bf16>(d, a + i % 4 * 2, b + i % 4 * 2, true);
-    }
+    for (int i = 0; i < n; ++i) wgmma<N, registers>(d, a, b, i);
     wgmma_commit_group();
     wgmma_wait_group<0>();
     const long long t1 = ticks();
@@ -138,10 +142,7 @@ __global__ void __launch_bounds__(384) row(int which, long long* cycles, float* 
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kInARow; ++i) {
-      if constexpr (N == 64)
-        wgmma_n64<registers>(d, registers ? 0 : a + i % 4 * 2, b + i % 4 * 2);
-      else
-        wgmma_m64k16<N, WgmmaType::bf16>(d, a + i % 4 * 2, b + i % 4 * 2, true);
+      wgmma<N, registers>(d, a, b, i);
       behind[i] = ticks();
     }
     wgmma_commit_group();

@@ -12,6 +12,7 @@
 #include "common/ptx/fence.h"
 #include "common/ptx/mbarrier.h"
 #include "probes/level.h"
+#include "probes/median.h"
 #include "probes/probe.h"
 
 namespace {
@@ -45,12 +46,6 @@ std::map<long long, std::vector<Stay>> by_sm(const std::vector<long long>& stamp
     sms[stamps[i * kWords]].push_back({stamps[i * kWords + 1], stamps[i * kWords + 2]});
   for (auto& [sm, list] : sms) std::sort(list.begin(), list.end(), [](Stay a, Stay b) { return a.from < b.from; });
   return sms;
-}
-
-double median(std::vector<double> v) {
-  if (v.empty()) return 0;
-  std::nth_element(v.begin(), v.begin() + ptrdiff_t(v.size() / 2), v.end());
-  return v[v.size() / 2];
 }
 
 int sms() { return gen5::harness::current_device().sms; }

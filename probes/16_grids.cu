@@ -12,6 +12,7 @@
 #include "common/ptx/launch_control.h"
 #include "common/ptx/mbarrier.h"
 #include "probes/grid_chain.h"
+#include "probes/median.h"
 #include "probes/probe.h"
 
 namespace {
@@ -25,12 +26,6 @@ int sms() { return gen5::harness::current_device().sms; }
 double cycles_of_a_nanosecond() {
   static const double ghz = gen5::harness::current_device().clock_ghz;
   return ghz;
-}
-
-double median(std::vector<double> v) {
-  if (v.empty()) return 0;
-  std::nth_element(v.begin(), v.begin() + ptrdiff_t(v.size() / 2), v.end());
-  return v[v.size() / 2];
 }
 
 /// A CTA's moments in nanoseconds: its first instruction, behind its wait, its last instruction.
@@ -73,11 +68,7 @@ std::vector<OfGrid> run_chain(bool graph, int ctas, bool at_once) {
   gen5::harness::DeviceBuffer<Moments> moments{size_t(kChain * ctas)};
   const auto shape = [&](int) { return ChainShape{ctas, 64, 0}; };
   const auto arguments = [&](int i) { return std::tuple(moments.get(), i, at_once, 200'000ll); };  // time for the host
-  if (graph)
-    run_graph(kChain, true, chained, shape, arguments);
-  else
-    launch_chain(nullptr, kChain, true, chained, shape, arguments);
-  GEN5_CUDA(cudaDeviceSynchronize());
+  run_grids(graph, kChain, true, chained, shape, arguments);
   const std::vector<Moments> all = moments.download();
   std::vector<OfGrid> grids;
   for (int i = 0; i < kChain; ++i) grids.emplace_back(all, size_t(i * ctas), size_t(ctas));
@@ -210,11 +201,7 @@ std::vector<OfGrid> run_layers(By by) {
     return std::tuple(moments.get() + first[size_t(i)], words.get(), source.get(), first_page[size_t(i)],
                       kLayer[i % kOfLayer].pages, i, dependent, 0xfffffffeu);
   };
-  if (by == By::graph || by == By::dependent_graph)
-    run_graph(kGrids, dependent, streams, shape, arguments);
-  else
-    launch_chain(nullptr, kGrids, dependent, streams, shape, arguments);
-  GEN5_CUDA(cudaDeviceSynchronize());
+  run_grids(by == By::graph || by == By::dependent_graph, kGrids, dependent, streams, shape, arguments);
   const std::vector<Moments> all = moments.download();
   std::vector<OfGrid> grids;
   for (size_t i = 0; i < size_t(kGrids); ++i) grids.emplace_back(all, first[i], first[i + 1] - first[i]);
@@ -291,10 +278,7 @@ void code(benchmark::State& state) {
     const auto took = measured(size_t(kGrids * ctas) * 3, [&](long long* cycles) {
       const auto shape = [&](int) { return ChainShape{ctas, 32, 0}; };
       const auto arguments = [&](int i) { return std::tuple(cycles + i * ctas * 3, 0.5f, false, dependent); };
-      if (by == By::graph || by == By::dependent_graph)
-        run_graph(kGrids, dependent, coded<gap>, shape, arguments);
-      else
-        launch_chain(nullptr, kGrids, dependent, coded<gap>, shape, arguments);
+      run_grids(by == By::graph || by == By::dependent_graph, kGrids, dependent, coded<gap>, shape, arguments);
     });
     std::vector<double> passes;
     for (size_t c = size_t((kGrids - 1) * ctas); c < size_t(kGrids * ctas); ++c)

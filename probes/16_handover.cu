@@ -10,6 +10,7 @@
 #include "common/ptx/mbarrier.h"
 #include "probes/grid_chain.h"
 #include "probes/level.h"
+#include "probes/median.h"
 #include "probes/probe.h"
 
 namespace {
@@ -24,11 +25,6 @@ constexpr uint32_t kPage = 16 * 1024, kMost = 8;  // pages of a ring
 constexpr uint32_t kMostLoads = 11, kSource = 256 << 20;
 
 int sms() { return gen5::harness::current_device().sms; }
-
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + ptrdiff_t(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
 
 template <class Kernel>
 void alone(Kernel* kernel) {

@@ -53,4 +53,12 @@ void run_graph(int grids, bool dependent, Kernel kernel, const Shape& shape, con
   GEN5_CUDA(cudaStreamDestroy(stream));
 }
 
+/// As a graph, or in the default stream; waits for them.
+template <class Kernel, class Shape, class Arguments>
+void run_grids(bool graph, int grids, bool dependent, Kernel kernel, const Shape& shape, const Arguments& arguments) {
+  if (graph) return run_graph(grids, dependent, kernel, shape, arguments);
+  launch_chain(nullptr, grids, dependent, kernel, shape, arguments);
+  GEN5_CUDA(cudaDeviceSynchronize());
+}
+
 }  // namespace gen5::probe
